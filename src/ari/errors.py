@@ -1,0 +1,73 @@
+"""The errors of `ari`, drawn as one tree.
+
+Every error carries what is wrong (with the place) and, where there is one, the cure. The command line
+prints both without a stack trace.
+
+    AriError
+    ├── ConfigError (ValueError)            a setting, option or variable has a value that cannot be used
+    ├── ExperimentError (ValueError)        experiment.md does not describe an experiment that can be run
+    ├── FormatError (ValueError)            a file of the checkpoint is not in its documented shape
+    ├── CheckpointError (RuntimeError)      a checkpoint cannot be created, opened or written
+    │   ├── LockHeldError                   another process is writing it
+    │   └── JournalError                    its journal is damaged in the middle
+    ├── ExecutionError (RuntimeError)       a command cannot be run at all
+    │   └── SandboxError                    it cannot be contained as asked
+    ├── EvaluationError (RuntimeError)      a node's result cannot be measured
+    └── SkillError (RuntimeError)           a skill or tool failed or does not exist
+"""
+
+from __future__ import annotations
+
+
+class AriError(Exception):
+    """Base class of every error that `ari` raises on purpose.
+
+    Args:
+        message: What is wrong, where and why.
+        cure: What the user can do about it.
+    """
+
+    def __init__(self, message: str, *, cure: str = "") -> None:
+        self.message = message
+        self.cure = cure
+        super().__init__(f"{message}\n  {cure}" if cure else message)
+
+
+class ConfigError(AriError, ValueError):
+    """A setting, option or environment variable has a value that cannot be used."""
+
+
+class ExperimentError(AriError, ValueError):
+    """`experiment.md` does not describe an experiment that can be run."""
+
+
+class FormatError(AriError, ValueError):
+    """A file of the checkpoint is not in its documented shape."""
+
+
+class CheckpointError(AriError, RuntimeError):
+    """A checkpoint cannot be created, opened or written."""
+
+
+class LockHeldError(CheckpointError):
+    """Another process is writing the checkpoint."""
+
+
+class JournalError(CheckpointError):
+    """The journal is damaged in the middle and nothing may be guessed."""
+
+
+class ExecutionError(AriError, RuntimeError):
+    """A command cannot be run at all."""
+
+
+class SandboxError(ExecutionError):
+    """A command cannot be contained as asked."""
+
+
+class EvaluationError(AriError, RuntimeError):
+    """A node's result cannot be measured."""
+
+
+class SkillError(AriError, RuntimeError):
+    """A skill or tool failed or does not exist."""

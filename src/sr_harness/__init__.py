@@ -1,0 +1,1 @@
+"""Structured data, an expression language and symbolic discovery."""
