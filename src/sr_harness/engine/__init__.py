@@ -1,0 +1,35 @@
+"""The expression engine: read, print, evaluate, fit and compare formulas.
+
+    >>> from sr_harness.engine import parse, evaluate, render
+    >>> formula = parse("a*x**2 + sin(x)")
+    >>> evaluate(formula, {"a": 2, "x": [0.0, 1.0]}).shape
+    (2,)
+
+Expressions are immutable values (`Expression`); `build` constructs them without text.
+"""
+
+from __future__ import annotations
+
+from .build import bind, substitute
+from .evaluation import compile_, evaluate, jacobian, to_callable
+from .expression import Expression, complexity, parameters, relations, variables
+from .parser import parse
+from .rendering import render
+from .structure import Structure
+
+__all__ = [
+    "Expression",
+    "Structure",
+    "bind",
+    "compile_",
+    "complexity",
+    "evaluate",
+    "jacobian",
+    "parameters",
+    "parse",
+    "relations",
+    "render",
+    "substitute",
+    "to_callable",
+    "variables",
+]

@@ -1,0 +1,280 @@
+"""A formula compiled to a straight line of array operations.
+
+Owns common sub-expressions (each is computed once), the life time of intermediate arrays (each is dropped
+after its last use, so memory stays bounded however long the formula is) and forward-mode derivatives.
+What the leaves mean and how data reach them is the business of `evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import kernels
+from .expression import Expression
+
+Context = tuple[str, tuple[str, ...]] | None
+"""Where a value lives: None for nodes and rows, else the relation whose rows carry it and its index letters."""
+
+
+class Leaf(NamedTuple):
+    """An input register: a variable, group or parameter, and the context in which it is read."""
+
+    register: int
+    node: Expression
+    context: Context
+
+
+class Step(NamedTuple):
+    """One operation: `registers[out] = op(registers[a], registers[b])`, then `dead` are dropped.
+
+    `b` is -1 for a unary operation and for a power whose constant exponent has its own kernel.
+    """
+
+    out: int
+    op: str
+    a: int
+    b: int
+    node: Expression
+    context: Context
+    dead: tuple[int, ...]
+    exponent: float | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The compiled formula; `constants` are registers with their numbers, the last register is the result."""
+
+    size: int
+    constants: tuple[tuple[int, np.float64], ...]
+    leaves: tuple[Leaf, ...]
+    steps: tuple[Step, ...]
+    result: int
+    kernels: tuple[kernels.Kernel | None, ...]
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether any step runs over a relation or along time."""
+        return any(kernel is None for kernel in self.kernels)
+
+
+@dataclass
+class _Compiler:
+    registers: dict[Any, int]
+    constants: list[tuple[int, np.float64]]
+    leaves: list[Leaf]
+    steps: list[list[Any]]
+
+    def new(self, key: Any) -> int:
+        register = len(self.registers)
+        self.registers[key] = register
+        return register
+
+    def leaf(self, node: Expression, context: Context) -> int:
+        register = self.new((node, context))
+        if node.op in ("num", "const"):
+            assert node.value is not None
+            self.constants.append((register, np.float64(node.value)))
+        else:
+            self.leaves.append(Leaf(register, node, context))
+        return register
+
+    def operation(self, node: Expression, context: Context, args: list[int]) -> int:
+        if node.op in ("min", "max"):
+            current = args[0]
+            for position, arg in enumerate(args[1:]):
+                key = (node, context) if position == len(args) - 2 else (node.op, current, arg)
+                current = self.emit(key, node.op, current, arg, node, context)
+            return current
+        second = args[1] if len(args) > 1 else -1
+        return self.emit((node, context), node.op, args[0], second, node, context)
+
+    def emit(self, key: Any, op: str, a: int, b: int, node: Expression, context: Context) -> int:
+        done = self.registers.get(key)
+        if done is not None:
+            return done
+        register = self.new(key)
+        exponent = node.args[1].value if op == "pow" and node.args[1].op == "num" else None
+        if exponent in kernels.POWERS:
+            b = -1
+        self.steps.append([register, op, a, b, node, context, exponent])
+        return register
+
+
+@lru_cache(maxsize=512)
+def compile_program(expr: Expression) -> Program:
+    """Compile `expr`; equal sub-expressions in the same context share one register."""
+    compiler = _Compiler({}, [], [], [])
+    registers = compiler.registers
+    stack: list[tuple[Expression, Context, bool]] = [(expr, None, False)]
+    while stack:
+        node, context, ready = stack.pop()
+        if (node, context) in registers:
+            continue
+        if not node.args or node.op == "group":
+            compiler.leaf(node, context)
+            continue
+        inner: Context = (node.name or "", node.index) if node.op in ("sum", "gather") else context
+        if not ready:
+            stack.append((node, context, True))
+            stack.extend((arg, inner, False) for arg in reversed(node.args))
+            continue
+        compiler.operation(node, context, [registers[arg, inner] for arg in node.args])
+    return _finish(compiler, registers[expr, None])
+
+
+def _finish(compiler: _Compiler, result: int) -> Program:
+    last_use: dict[int, int] = {}
+    for position, step in enumerate(compiler.steps):
+        last_use[step[2]] = position
+        last_use[step[3]] = position
+    constants = {register for register, _ in compiler.constants}
+    steps = []
+    for position, (out, op, a, b, node, context, exponent) in enumerate(compiler.steps):
+        used = {a, b} - {-1}
+        dead = tuple(r for r in sorted(used) if last_use[r] == position and r != result and r not in constants)
+        steps.append(Step(out, op, a, b, node, context, dead, exponent))
+    return Program(
+        size=len(compiler.registers),
+        constants=tuple(compiler.constants),
+        leaves=tuple(compiler.leaves),
+        steps=tuple(steps),
+        result=result,
+        kernels=tuple(_kernel(step) for step in steps),
+    )
+
+
+def _kernel(step: Step) -> kernels.Kernel | None:
+    if step.op == "pow" and step.exponent in kernels.POWERS:
+        return kernels.POWERS[step.exponent]
+    return kernels.UNARY.get(step.op) or kernels.BINARY.get(step.op)
+
+
+GraphStep = Callable[[Step, Any], Any]
+"""Computes a step that runs over a relation or along time, from the value of its operand."""
+
+
+def _refuse(step: Step, value: Any) -> Any:
+    raise AssertionError(f"{step.op} reached an executor without structure")
+
+
+def execute(
+    program: Program, leaves: Sequence[Any], graph: GraphStep = _refuse, out: Any = None
+) -> Any:
+    """Run the program on the values of its leaves.
+
+    Args:
+        program: The compiled formula.
+        leaves: One value per `program.leaves`, all broadcastable against each other.
+        graph: How graph steps are computed.
+        out: An array that receives the result, where it has the result's shape.
+
+    Returns:
+        The result (`out`, where given and used).
+    """
+    registers: list[Any] = [None] * program.size
+    for register, number in program.constants:
+        registers[register] = number
+    for leaf, value in zip(program.leaves, leaves, strict=True):
+        registers[leaf.register] = value
+    last = len(program.steps) - 1
+    for position, step in enumerate(program.steps):
+        kernel = program.kernels[position]
+        a = registers[step.a]
+        if kernel is None:
+            value = graph(step, a)
+        elif position == last and out is not None:
+            value = _into(kernel, step, a, registers, out)
+        elif step.b < 0:
+            value = kernel(a)
+        else:
+            value = kernel(a, registers[step.b])
+        registers[step.out] = value
+        for register in step.dead:
+            registers[register] = None
+    return registers[program.result]
+
+
+def _into(kernel: kernels.Kernel, step: Step, a: Any, registers: list[Any], out: Any) -> Any:
+    """The last step writes straight into the result, unless its operands are all scalars."""
+    args = (a,) if step.b < 0 else (a, registers[step.b])
+    if any(np.shape(arg) == out.shape for arg in args):
+        return kernel(*args, out=out)
+    return kernel(*args)
+
+
+class Tangents(NamedTuple):
+    """A value and its derivatives; a parameter that the value does not depend on has no entry."""
+
+    value: Any
+    tangents: dict[int, Any]
+
+
+def differentiate(
+    program: Program, leaves: Sequence[Any], seeds: dict[int, int], graph: GraphStep = _refuse
+) -> Tangents:
+    """Run the program forward together with its derivatives.
+
+    Args:
+        program: The compiled formula.
+        leaves: One value per `program.leaves`.
+        seeds: Leaf position -> number of the parameter it is.
+        graph: How graph steps are computed; they are linear, so tangents pass through them the same way.
+
+    Returns:
+        The value and the derivative by each parameter, of shapes broadcastable to the value's.
+    """
+    registers: list[Any] = [None] * program.size
+    tangents: list[dict[int, Any]] = [{} for _ in range(program.size)]
+    for register, number in program.constants:
+        registers[register] = number
+    for position, (leaf, value) in enumerate(zip(program.leaves, leaves, strict=True)):
+        registers[leaf.register] = value
+        if position in seeds:
+            tangents[leaf.register] = {seeds[position]: np.float64(1.0)}
+    for step, kernel in zip(program.steps, program.kernels, strict=True):
+        a = registers[step.a]
+        if kernel is None:
+            registers[step.out] = graph(step, a)
+            tangents[step.out] = {p: graph(step, t) for p, t in tangents[step.a].items()}
+        elif step.b < 0:
+            registers[step.out] = y = kernel(a)
+            tangents[step.out] = _chain_unary(step, a, y, tangents[step.a])
+        else:
+            b = registers[step.b]
+            registers[step.out] = y = kernel(a, b)
+            tangents[step.out] = _chain_binary(step, a, b, y, tangents[step.a], tangents[step.b])
+        for register in step.dead:
+            registers[register] = None
+            tangents[register] = {}
+    return Tangents(registers[program.result], tangents[program.result])
+
+
+def _chain_unary(step: Step, a: Any, y: Any, inner: dict[int, Any]) -> dict[int, Any]:
+    if not inner:
+        return {}
+    if step.op == "pow":
+        assert step.exponent is not None
+        by_a, _ = kernels.slopes("pow", a, np.float64(step.exponent), y, True, False)
+    else:
+        by_a = kernels.slope(step.op, a, y)
+    return {p: by_a * t for p, t in inner.items()}
+
+
+def _chain_binary(
+    step: Step, a: Any, b: Any, y: Any, left: dict[int, Any], right: dict[int, Any]
+) -> dict[int, Any]:
+    if not left and not right:
+        return {}
+    by_a, by_b = kernels.slopes(step.op, a, b, y, bool(left), bool(right))
+    result: dict[int, Any] = {}
+    for p, t in left.items():
+        result[p] = t if step.op in ("add", "sub") else by_a * t
+    for p, t in right.items():
+        part = t if step.op == "add" else by_b * t
+        result[p] = result[p] + part if p in result else part
+    return result
