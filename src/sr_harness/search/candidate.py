@@ -1,0 +1,154 @@
+"""Candidate formulas and the front of those that nothing simpler beats.
+
+A `Candidate` is a measured formula. A `ParetoFront` promises that no kept candidate is both at least as
+complex and at least as wrong as another, that an equal newcomer never displaces an older one, and that its
+order depends only on what was added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sr_harness.search.selection import EXACT, FLOOR, description_length, free_constants, numbers
+
+if TYPE_CHECKING:
+    from sr_harness.engine import Expression
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A formula with what was measured about it on the training rows.
+
+    Attributes:
+        expression: The formula with its numbers in place.
+        loss: Mean squared error, in squared units of the target.
+        complexity: Node count.
+        r2: 1 - nmse.
+        origin: Strategy that found it.
+        parameters: Its fitted constants (those that are not plain numbers), `c1`, `c2`, … in order.
+        nmse: Mean squared error over the target's variance; keeps its digits where `r2` rounds to 1.
+        validation_nmse: The same on validation rows, or None where there are none.
+        rows: Training rows.
+    """
+
+    expression: Expression
+    loss: float
+    complexity: int
+    r2: float
+    origin: str
+    parameters: Mapping[str, float] = field(hash=False)
+    nmse: float
+    validation_nmse: float | None = None
+    rows: int = 0
+
+    @property
+    def judged_nmse(self) -> float:
+        """The worse of training and validation error: what selection goes by."""
+        return max(self.nmse, self.validation_nmse or 0.0)
+
+    @property
+    def length(self) -> float:
+        """Description length in nats; see `sr_harness.search.selection`."""
+        return description_length(self.judged_nmse, self.complexity, numbers(self.expression), self.rows)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but rounding is left on training and validation rows, and not by interpolation."""
+        return self.judged_nmse < EXACT and self.length < 0
+
+    def formula(self, digits: int | None = None) -> str:
+        """The formula as text."""
+        from sr_harness import engine
+
+        return engine.render(self.expression, digits=digits)
+
+    def to_row(self) -> dict[str, object]:
+        """JSON-able summary: finite numbers or None."""
+        return {
+            "formula": self.formula(),
+            "complexity": self.complexity,
+            "loss": finite(self.loss),
+            "r2": finite(self.r2),
+            "validation_r2": None if self.validation_nmse is None else finite(1.0 - self.validation_nmse),
+            "description_length": finite(self.length),
+            "exact": self.exact,
+            "origin": self.origin,
+        }
+
+
+def measured(
+    expression: Expression,
+    nmse: float,
+    *,
+    variance: float,
+    origin: str,
+    rows: int,
+    validation: float | None = None,
+) -> Candidate:
+    """A candidate from its normalised error; `variance` turns that into the target's units."""
+    from sr_harness import engine
+
+    constants = {f"c{place}": value for place, value in enumerate(free_constants(expression), start=1)}
+    return Candidate(
+        expression=expression,
+        loss=nmse * variance,
+        complexity=engine.complexity(expression),
+        r2=1.0 - nmse,
+        origin=origin,
+        parameters=constants,
+        nmse=nmse,
+        validation_nmse=validation,
+        rows=rows,
+    )
+
+
+class ParetoFront:
+    """Candidates of which none is beaten in both complexity and error, simplest first."""
+
+    def __init__(self, candidates: Iterable[Candidate] = ()) -> None:
+        self._kept: list[Candidate] = []
+        for candidate in candidates:
+            self.add(candidate)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The front, simplest first."""
+        return tuple(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def admits(self, complexity: int, nmse: float) -> bool:
+        """Whether a formula with these figures would enter."""
+        return math.isfinite(nmse) and not any(
+            kept.complexity <= complexity and kept.nmse <= max(nmse, FLOOR) for kept in self._kept
+        )
+
+    def add(self, candidate: Candidate) -> bool:
+        """Offer a candidate; True if it is kept."""
+        if not self.admits(candidate.complexity, candidate.nmse):
+            return False
+        beaten = [
+            kept
+            for kept in self._kept
+            if kept.complexity >= candidate.complexity and max(kept.nmse, FLOOR) >= candidate.nmse
+        ]
+        stay = [kept for kept in self._kept if not any(kept is other for other in beaten)]
+        self._kept = sorted([*stay, candidate], key=lambda kept: kept.complexity)
+        return True
+
+    def best(self) -> Candidate | None:
+        """The candidate with the shortest description; None if the front is empty."""
+        return min(self._kept, key=lambda c: (c.length, c.complexity), default=None)
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """JSON-able rows, simplest first."""
+        return [candidate.to_row() for candidate in self._kept]
+
+
+def finite(value: float) -> float | None:
+    """The value, or None where it is not finite."""
+    return float(value) if math.isfinite(value) else None

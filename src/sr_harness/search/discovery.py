@@ -1,0 +1,199 @@
+"""The driver of a search: strategies in turn under one budget, one front, an early end when nothing is left.
+
+Promises: the same problem, seed, work budget and strategies give the same candidates; a cancelled or
+    exhausted
+search returns what it has; an earlier result handed in as `start` is never lost to a worse one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sr_harness.errors import ExpressionError, ProblemError
+from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
+from sr_harness.search.candidate import Candidate, ParetoFront
+from sr_harness.search.polish import variants
+from sr_harness.search.problem import Problem
+from sr_harness.search.strategies import STRATEGIES
+from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sr_harness.engine import Expression
+
+POLISHED = 4
+"""How many members of the front are polished after each strategy, those with the shortest descriptions."""
+
+EventKind = Literal["strategy", "improved", "skipped", "refused", "stopped"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened during a search.
+
+    Attributes:
+        kind: A strategy began, the front improved, a strategy was skipped, a start formula was refused,
+            the search stopped.
+        origin: The strategy.
+        message: For people.
+        work: Work used so far.
+        candidate: The new member of the front, if that is what happened.
+    """
+
+    kind: EventKind
+    origin: str
+    message: str
+    work: int
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a search found.
+
+    Attributes:
+        front: Candidates that nothing simpler beats.
+        best: The one to believe (see `sr_harness.search.selection`); None only if the search was stopped
+            at once.
+        events: What happened, in order.
+        work_used: Units of work.
+        stop_reason: `exact`, `finished` (every strategy ended by itself or spent its part), `work`, `time` or
+            `cancelled`.
+    """
+
+    front: ParetoFront
+    best: Candidate | None
+    events: tuple[Event, ...]
+    work_used: int
+    stop_reason: StopReason
+
+
+class _Exact(Exception):  # noqa: N818 - control flow: nothing is left to explain
+    """Unwinds the search when a formula explains everything."""
+
+
+def discover(
+    problem: Problem,
+    *,
+    budget: Budget,
+    seed: int = 0,
+    strategies: Sequence[str] | None = None,
+    start: Sequence[Candidate | Expression] = (),
+    on_event: Callable[[Event], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Discovery:
+    """Search for formulas.
+
+    Args:
+        problem: Data and target.
+        budget: Work, and a ceiling in seconds.
+        seed: Seed of everything random.
+        strategies: Names from `STRATEGIES`, run in the order given; default: all, in their order.
+        start: Formulas from earlier searches. They are measured again on this problem and compete like any
+            other.
+        on_event: Called at each event, in this thread.
+        should_stop: Asked before each piece of work; True cancels.
+
+    Raises:
+        ProblemError: A strategy that does not exist.
+    """
+    run = _Run(Workspace(problem, Meter(budget, should_stop), seed), on_event)
+    chosen = select_strategies(strategies)
+    reason: StopReason = "finished"
+    try:
+        run.begin(start)
+        for strategy in chosen:
+            run.strategy(strategy)
+    except _Exact:
+        reason = "exact"
+    except Halt as halt:
+        reason = halt.reason
+    front = run.space.front
+    used = run.space.meter.used
+    run.report("stopped", "search", f"{reason} after {used} units of work")
+    return Discovery(front, front.best(), tuple(run.events), used, reason)
+
+
+def select_strategies(names: Sequence[str] | None) -> list[Strategy]:
+    """The strategies of these names; all where none are given.
+
+    Raises:
+        ProblemError: A name that does not exist.
+    """
+    if names is None:
+        return list(STRATEGIES.values())
+    for name in names:
+        if name not in STRATEGIES:
+            raise ProblemError(f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}")
+    return [STRATEGIES[name] for name in names]
+
+
+class _Run:
+    """The state of one search that is not the strategies' business."""
+
+    def __init__(self, space: Workspace, on_event: Callable[[Event], None] | None) -> None:
+        self.space = space
+        self.events: list[Event] = []
+        self._on_event = on_event
+        self._polished: set[Expression] = set()
+
+    def report(self, kind: EventKind, origin: str, message: str, candidate: Candidate | None = None) -> None:
+        event = Event(kind, origin, message, self.space.meter.used, candidate)
+        self.events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def begin(self, start: Sequence[Candidate | Expression]) -> None:
+        """Measure the formulas of earlier searches."""
+        for item in start:
+            expression = item.expression if isinstance(item, Candidate) else item
+            origin = item.origin if isinstance(item, Candidate) else "start"
+            try:
+                self.offer(expression, origin)
+            except ExpressionError as error:
+                self.report("refused", origin, f"a start formula does not fit these data: {error}")
+
+    def strategy(self, strategy: Strategy) -> None:
+        """Run one strategy within its part of the budget, then polish what it found."""
+        obstacle = strategy.obstacle(self.space.problem)
+        if obstacle is not None:
+            self.report("skipped", strategy.name, f"skipped: {obstacle}")
+            return
+        self.report("strategy", strategy.name, strategy.summary)
+        try:
+            with self.space.meter.allot(strategy.share):
+                for expression in strategy.propose(self.space):
+                    self.offer(expression, strategy.name)
+        except AllotmentSpent:
+            pass
+        self.polish()
+
+    def offer(self, expression: Expression, origin: str) -> None:
+        """Measure one formula; end the search if it is exact."""
+        candidate = self.space.consider(expression, origin)
+        if candidate is None:
+            return
+        self.report("improved", origin, candidate.formula(digits=6), candidate)
+        if candidate.exact:
+            self._polish_one(candidate)
+            raise _Exact
+
+    def polish(self) -> None:
+        """Polish the most credible members of the front that have not been polished yet."""
+        ranked = sorted(self.space.front.candidates, key=lambda kept: (kept.length, kept.complexity))
+        for candidate in ranked[:POLISHED]:
+            if candidate.expression not in self._polished:
+                self._polish_one(candidate)
+        best = self.space.front.best()
+        if best is not None and best.exact:
+            raise _Exact
+
+    def _polish_one(self, candidate: Candidate) -> None:
+        self._polished.add(candidate.expression)
+        for expression in variants(candidate.expression, self.space):
+            better = self.space.consider(expression, candidate.origin)
+            if better is not None:
+                self._polished.add(better.expression)
+                self.report("improved", candidate.origin, better.formula(digits=6), better)

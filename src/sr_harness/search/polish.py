@@ -1,0 +1,155 @@
+"""What is done to a good formula: simpler constants, simpler form, fewer terms.
+
+Every variant is only an offer: it is measured like any other formula, and the front keeps what is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sr_harness.errors import FitError
+from sr_harness.search.selection import plain_cost
+
+if TYPE_CHECKING:
+    from sr_harness.engine import Expression
+    from sr_harness.search.workspace import Workspace
+
+FIT_WORK = 60
+"""Charged for one fit of constants."""
+
+SNAP_WORK = 120
+"""Charged for one attempt at simpler constants."""
+
+LONGEST = 60
+"""Formulas of more nodes than this are not taken apart term by term."""
+
+
+def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
+    """Simplified, snapped and pruned forms of a formula, best prospects first."""
+    from sr_harness import engine
+
+    simple = engine.simplify(expression)
+    yield simple
+    fitted = refit(simple, space)
+    if fitted is not None:
+        yield fitted
+    best = fitted or simple
+    snapped = snap(best, space)
+    if snapped is not None:
+        yield snapped
+        yield engine.simplify(snapped)
+    if expression.size <= LONGEST:
+        for shorter in pruned(best):
+            again = refit(shorter, space)
+            if again is not None:
+                yield again
+                yield engine.simplify(again)
+
+
+def refit(expression: Expression, space: Workspace) -> Expression | None:
+    """The formula with its free constants fitted anew; None if it has none or no fit exists."""
+    template = loosened(expression)
+    return None if template is None else fit_template(template, space)
+
+
+def fit_template(template: Expression, space: Workspace, *, restarts: int = 0) -> Expression | None:
+    """A template with its parameters fitted on the sample; None where no finite fit exists."""
+    from sr_harness import engine
+
+    space.charge(FIT_WORK * (1 + restarts))
+    sample = space.sample
+    try:
+        result = engine.fit(
+            template,
+            fields_of(space),
+            target_of(space),
+            seed=space.seed,
+            restarts=restarts,
+            structure=sample.structure,
+        )
+    except FitError:
+        return None
+    return result.expression
+
+
+def snap(expression: Expression, space: Workspace) -> Expression | None:
+    """The formula with plain constants where the loss does not suffer; None where the engine cannot."""
+    from sr_harness import engine
+
+    if all(
+        plain_cost(node.value) is not None for node in _number_nodes(expression) if node.value is not None
+    ):
+        return None
+    space.charge(SNAP_WORK)
+    try:
+        return engine.snap(expression, fields_of(space), target_of(space))
+    except FitError:
+        return None
+
+
+def loosened(expression: Expression) -> Expression | None:
+    """The formula with a parameter for each number that is not plain, started there; None if none is."""
+    from sr_harness.engine import build
+    from sr_harness.engine.expression import fold, with_args
+
+    count = 0
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        nonlocal count
+        if node.op == "num" and node.value is not None and plain_cost(node.value) is None:
+            count += 1
+            return build.param(f"c{count}", node.value)
+        return with_args(node, tuple(args))
+
+    template = fold(expression, swap)
+    return template if count else None
+
+
+def pruned(expression: Expression) -> list[Expression]:
+    """The formula with one operand of one sum, difference, product or quotient left out, for each of them."""
+    from sr_harness.engine import build
+
+    found: dict[Expression, None] = {}
+    for node in _distinct(expression):
+        if node.op in ("add", "sub"):
+            kept_right = node.args[1] if node.op == "add" else build.neg(node.args[1])
+            replacements = [node.args[0], kept_right]
+        elif node.op in ("mul", "div"):
+            replacements = [node.args[0]]
+            if node.op == "mul":
+                replacements.append(node.args[1])
+        else:
+            continue
+        for replacement in replacements:
+            found.setdefault(replace_node(expression, node, replacement))
+    return [shorter for shorter in found if shorter.size > 1 or shorter.op == "var"]
+
+
+def replace_node(expression: Expression, old: Expression, new: Expression) -> Expression:
+    """The formula with every occurrence of one sub-formula replaced."""
+    from sr_harness.engine.expression import fold, with_args
+
+    return fold(expression, lambda node, args: new if node == old else with_args(node, tuple(args)))
+
+
+def fields_of(space: Workspace) -> dict[str, object]:
+    """What the engine evaluates on: columns, or the arrays of a network."""
+    graph = space.sample.graph
+    return dict(graph.fields) if graph is not None else dict(space.sample.data)
+
+
+def target_of(space: Workspace) -> object:
+    """The sample's target in the shape that the engine's values have."""
+    graph = space.sample.graph
+    return space.sample.target.reshape(graph.shape) if graph is not None else space.sample.target
+
+
+def _distinct(expression: Expression) -> Iterator[Expression]:
+    from sr_harness.engine.expression import postorder
+
+    return postorder(expression)
+
+
+def _number_nodes(expression: Expression) -> Iterator[Expression]:
+    return (node for node in _distinct(expression) if node.op == "num")

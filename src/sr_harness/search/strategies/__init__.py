@@ -1,0 +1,27 @@
+"""The portfolio: every search strategy, cheapest first.
+
+A strategy is one module with one class that follows `sr_harness.search.strategies.base.Strategy`; to add
+one, write the module and name it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.strategies.constant import Constant
+from sr_harness.search.strategies.linear import Linear
+from sr_harness.search.strategies.polynomial import Polynomial
+from sr_harness.search.strategies.power_law import PowerLaw
+
+_ALL: tuple[Strategy, ...] = (
+    Constant(),
+    Linear(),
+    PowerLaw(),
+    Polynomial(),
+)
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({strategy.name: strategy for strategy in _ALL})
+
+__all__ = ["STRATEGIES", "Strategy"]

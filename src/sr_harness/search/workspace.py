@@ -1,0 +1,104 @@
+"""What a strategy may see and do during a search.
+
+Owns the sample of rows that stands for a large table, the meter, the front, and the one way in for a formula:
+`consider` measures it on all training rows and on the validation rows. Nothing a strategy claims is believed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sr_harness.search.budget import Meter
+from sr_harness.search.candidate import Candidate, ParetoFront, measured
+from sr_harness.search.problem import Problem
+
+if TYPE_CHECKING:
+    from sr_harness.engine import Expression
+
+SAMPLE_ROWS = 1000
+"""A larger table is searched on this many rows, drawn once; what enters the front is measured on all."""
+
+NEAR = 1.25
+"""A formula whose error on the sample is this factor above the front's is still measured on all rows."""
+
+
+class Workspace:
+    """One search: its problem, its meter, its random numbers, its front."""
+
+    def __init__(self, problem: Problem, meter: Meter, seed: int) -> None:
+        self.problem = problem
+        self.meter = meter
+        self.seed = seed
+        self.front = ParetoFront()
+        self.sample = self._draw_sample()
+        self.variance = _variance(problem)
+        self._known: dict[Expression, Candidate | None] = {}
+
+    def rng(self, label: str) -> np.random.Generator:
+        """Random numbers that depend on the seed and the label alone."""
+        return np.random.default_rng([self.seed, zlib.crc32(label.encode())])
+
+    def charge(self, units: float = 1) -> None:
+        """Count work; see `Meter.charge`."""
+        self.meter.charge(units)
+
+    def consider(self, expression: Expression, origin: str) -> Candidate | None:
+        """Measure a formula and offer it to the front.
+
+        Args:
+            expression: A formula without parameters.
+            origin: Name of the strategy.
+
+        Returns:
+            The candidate if it entered the front, else None.
+        """
+        from sr_harness import engine
+
+        if expression in self._known:
+            return None
+        self.charge()
+        size = engine.complexity(expression)
+        nmse = self.sample.error(expression)
+        self._known[expression] = None
+        if not self.front.admits(size, nmse / NEAR):
+            return None
+        if self.sample is not self.problem:
+            self.charge(self.problem.rows / self.sample.rows)
+            nmse = self.problem.error(expression)
+        if not self.front.admits(size, nmse):
+            return None
+        candidate = self.measure(expression, nmse, origin)
+        self._known[expression] = candidate
+        return candidate if self.front.add(candidate) else None
+
+    def measure(self, expression: Expression, nmse: float, origin: str) -> Candidate:
+        """The candidate of a formula whose error on the training rows is known."""
+        held_out = self.problem.validation
+        return measured(
+            expression,
+            nmse,
+            variance=self.variance,
+            origin=origin,
+            rows=self.problem.rows,
+            validation=None if held_out is None else held_out.error(expression),
+        )
+
+    def _draw_sample(self) -> Problem:
+        problem = self.problem
+        if problem.rows <= SAMPLE_ROWS or problem.graph is not None:
+            return problem
+        index = np.sort(self.rng("sample").choice(problem.rows, SAMPLE_ROWS, replace=False))
+        return problem.take(index)
+
+
+def _variance(problem: Problem) -> float:
+    """What a normalised error is multiplied by to be in the target's units (see `normalised_error`)."""
+    y = problem.target / problem.magnitude
+    spread = float(np.var(y))
+    if spread <= 1e-30:
+        spread = float(np.mean(np.square(y))) or 1.0
+    with np.errstate(all="ignore"):
+        return spread * problem.magnitude * problem.magnitude
