@@ -7,6 +7,7 @@ prints both without a stack trace.
     ├── ConfigError (ValueError)            a setting, option or variable has a value that cannot be used
     ├── ExperimentError (ValueError)        experiment.md does not describe an experiment that can be run
     ├── FormatError (ValueError)            a file of the checkpoint is not in its documented shape
+    ├── PathEscapeError (ValueError)        a path from data, a manifest or a tool call leaves its directory
     ├── CheckpointError (RuntimeError)      a checkpoint cannot be created, opened or written
     │   ├── LockHeldError                   another process is writing it
     │   └── JournalError                    its journal is damaged in the middle
@@ -43,6 +44,10 @@ class ExperimentError(AriError, ValueError):
 
 class FormatError(AriError, ValueError):
     """A file of the checkpoint is not in its documented shape."""
+
+
+class PathEscapeError(AriError, ValueError):
+    """A path from data, a manifest, a tool call or a URL would leave its directory."""
 
 
 class CheckpointError(AriError, RuntimeError):

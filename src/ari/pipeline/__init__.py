@@ -1,0 +1,1 @@
+"""The stages of a study and the deterministic helpers around `experiment.md`."""
