@@ -5,6 +5,7 @@ exception of the same meaning, so that a caller who knows nothing of this packag
 
     SRError
     ├── ContextManifestError (ValueError)   a `context.data` directory is not valid
+    ├── ContextWriteError (OSError)         a `context.data` directory cannot be written
     ├── ImportDataError (ValueError)        a table cannot become a `context.data` directory
     ├── ExpressionError (ValueError)        a formula cannot be used
     │   ├── ParseError                      its text is not in the language
@@ -34,6 +35,10 @@ class ContextManifestError(SRError, ValueError):
         count = len(self.errors)
         head = f"{self.path} is not a valid context.data directory ({count} fault{'s' if count != 1 else ''}):"
         super().__init__("\n".join([head, *(f"  - {error}" for error in self.errors)]))
+
+
+class ContextWriteError(SRError, OSError):
+    """A `context.data` directory cannot be written; what was there before is unchanged."""
 
 
 class ImportDataError(SRError, ValueError):

@@ -7,7 +7,7 @@ lazily, so that a split of a large data set costs memory only for the columns th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from sr_harness.core.lazy import Array, LazyArrays, Source
 from sr_harness.core.reader import load_context_data
+from sr_harness.core.writer import Axis, Variable, write_context_data
 from sr_harness.errors import AlignmentError
 
 
@@ -99,13 +100,9 @@ class AgentContext:
         sources: dict[str, Source] = {}
         for name, axes in self.variable_axes.items():
             on_axis = [dimension for dimension, other in enumerate(axes) if other == axis]
-            sources[name] = (
-                _selection(self.data, name, on_axis, positions) if on_axis else _same(self.data, name)
-            )
+            sources[name] = _selection(self.data, name, on_axis, positions)
         for name in self.axis_metadata:
-            sources[name] = (
-                _selection(self.data, name, [0], positions) if name == axis else _same(self.data, name)
-            )
+            sources[name] = _selection(self.data, name, [0] if name == axis else [], positions)
         meta: dict[str, Any] = dict(self.axis_metadata[axis]) | {"size": len(positions)}
         if meta.get("source") == "size":
             meta["source"] = "values"  # the positions of the selection are no longer 0 … size-1
@@ -116,7 +113,7 @@ class AgentContext:
             edges, endpoint = self.variable_axes[name]
             if axis == endpoint:
                 raise AlignmentError(
-                    f"the axis {axis!r} holds the endpoint columns of the relation {name!r}; take edges instead"
+                    f"the axis {axis!r} holds the endpoints of the relation {name!r}; take edges"
                 )
             for other, target in self.variable_structures.items():
                 if target == name and (self.variable_axes[other][-1] == axis) != (edges == axis):
@@ -127,8 +124,6 @@ class AgentContext:
 
     def to_directory(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the context as a `context.data` directory; see `write_context_data`."""
-        from sr_harness.core.writer import Axis, Variable, write_context_data
-
         variables = {
             name: Variable(
                 values=self.data[name],
@@ -139,17 +134,17 @@ class AgentContext:
             )
             for name, axes in self.variable_axes.items()
         }
-        axes = {name: self._axis_to_write(name, Axis) for name in self.axis_metadata}
+        axes = {name: self._axis_to_write(name) for name in self.axis_metadata}
         return write_context_data(
             path, variables=variables, axes=axes, num_nodes=self.num_nodes, overwrite=overwrite
         )
 
-    def _axis_to_write(self, name: str, make: Callable[..., Any]) -> Any:
+    def _axis_to_write(self, name: str) -> Axis:
         meta = self.axis_metadata[name]
         description = meta.get("description", "")
         if meta.get("source") == "size":
-            return make(description=description, size=self.axis_length(name))
-        return make(description=description, values=self.data[name])
+            return Axis(description=description, size=self.axis_length(name))
+        return Axis(description=description, values=self.data[name])
 
 
 def _positions(index: Array | Sequence[int], axis: str, length: int) -> Array:
@@ -168,16 +163,12 @@ def _positions(index: Array | Sequence[int], axis: str, length: int) -> Array:
     return np.where(positions < 0, positions + length, positions)
 
 
-def _same(data: Mapping[str, Array], name: str) -> Source:
-    return lambda: data[name]
-
-
 def _selection(data: Mapping[str, Array], name: str, dimensions: list[int], positions: Array) -> Source:
     def make() -> Array:
         array = data[name]
         for dimension in dimensions:
             array = np.take(array, positions, axis=dimension)
-        array.flags.writeable = False
+            array.flags.writeable = False
         return array
 
     return make

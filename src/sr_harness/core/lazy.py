@@ -8,12 +8,13 @@ a split, cost nothing until somebody uses them.
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 Source = Array | Callable[[], Array]
+D = TypeVar("D")
 
 
 class LazyArrays(dict[str, Array]):
@@ -23,7 +24,7 @@ class LazyArrays(dict[str, Array]):
         super().__init__()
         for name in sources:
             source = dict.__getitem__(sources, name) if isinstance(sources, dict) else sources[name]
-            dict.__setitem__(self, name, source)  # type: ignore[assignment]
+            dict.__setitem__(self, name, source)  # type: ignore[misc]
 
     def __getitem__(self, name: str) -> Array:
         value = dict.__getitem__(self, name)
@@ -35,9 +36,9 @@ class LazyArrays(dict[str, Array]):
     def __iter__(self) -> Iterator[str]:  # overriding it makes dict(self) and {**self} use __getitem__
         return dict.__iter__(self)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: D | None = None) -> Array | D | None:  # type: ignore[override]
         """Return the array, or `default` where there is none."""
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - it is that method
 
     def items(self) -> ItemsView[str, Array]:  # type: ignore[override]
         """View of the pairs; making each entry as it is reached."""
@@ -47,20 +48,20 @@ class LazyArrays(dict[str, Array]):
         """View of the arrays; making each entry as it is reached."""
         return ValuesView(self)
 
-    def pop(self, name: str, *default: Any) -> Any:
+    def pop(self, name: str, *default: D) -> Array | D:
         """Remove an entry and return its array."""
         if name in self:
-            value = self[name]
-            del self[name]
-            return value
+            dict.__setitem__(self, name, self[name])
         return dict.pop(self, name, *default)
 
     def popitem(self) -> tuple[str, Array]:
         """Remove and return the last pair."""
         name = next(reversed(self.keys()))
-        return name, self.pop(name)
+        value = self[name]
+        del self[name]
+        return name, value
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: Array) -> Array:
         """Return the array, putting `default` there first where there is none."""
         if name not in self:
             self[name] = default

@@ -60,7 +60,7 @@ class Manifest:
         return tuple(name for name, entry in self.variables.items() if entry.is_relation)
 
 
-def read_manifest(root: Any, faults: list[str]) -> Manifest:
+def read_manifest(root: object, faults: list[str]) -> Manifest:
     """Turn the parsed JSON into a manifest and append every fault to `faults`."""
     if not isinstance(root, dict):
         faults.append(f"manifest.json: the root must be an object, not {shown(root)}")
@@ -80,7 +80,7 @@ def read_manifest(root: Any, faults: list[str]) -> Manifest:
     return Manifest(variables, axes, num_nodes)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A short, safe picture of a JSON value for a message."""
     names = {dict: "an object", list: "an array", bool: "a boolean", type(None): "null"}
     kind = names.get(type(value))
@@ -101,7 +101,7 @@ def _object(root: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any
     return value
 
 
-def _variable(name: str, raw: Any, faults: list[str]) -> VariableEntry:
+def _variable(name: str, raw: object, faults: list[str]) -> VariableEntry:
     where = f"variables.{spoken(name)}" if name else "variables: the variable ''"
     bad_name = name_fault(name)
     if bad_name:
@@ -126,7 +126,7 @@ def _variable(name: str, raw: Any, faults: list[str]) -> VariableEntry:
     )
 
 
-def _axis(name: str, raw: Any, faults: list[str]) -> AxisEntry:
+def _axis(name: str, raw: object, faults: list[str]) -> AxisEntry:
     where = f"axes.{spoken(name)}" if name else "axes: the axis ''"
     bad_name = name_fault(name)
     if bad_name:
@@ -206,16 +206,10 @@ def _check_references(
             used.add(axis)
             if axis not in axes and declared:
                 faults.append(f"variables.{spoken(name)}.axes: the axis {axis!r} is not declared in axes")
-    faults.extend(
-        f"axes.{spoken(axis)}: no variable uses this axis; use it or remove it"
-        for axis in axes
-        if axis not in used
-    )
-    faults.extend(
-        f"{name!r} names both a variable and an axis; rename one of them"
-        for name in variables
-        if name in axes
-    )
+    unused = [axis for axis in axes if axis not in used]
+    faults += [f"axes.{spoken(axis)}: no variable uses this axis; use it or remove it" for axis in unused]
+    shared = [name for name in variables if name in axes]
+    faults += [f"{name!r} names both a variable and an axis; rename one of them" for name in shared]
 
 
 def _check_structures(variables: dict[str, VariableEntry], faults: list[str]) -> None:
@@ -246,12 +240,12 @@ def _num_nodes(root: dict[str, Any], variables: dict[str, VariableEntry], faults
     return value
 
 
-def positive_integer(value: Any) -> int | None:
+def positive_integer(value: object) -> int | None:
     """Return `value` when it is a JSON integer above zero (true is none), else None."""
     return value if type(value) is int and value > 0 else None
 
 
-def axis_values(values: Any) -> tuple[np.ndarray[Any, Any] | None, str | None]:
+def axis_values(values: object) -> tuple[np.ndarray[Any, Any] | None, str | None]:
     """Return the labels of an axis as an array, or the reason why they cannot be one.
 
     All labels have one type, because an array has one: numbers are not turned into text nor truth values

@@ -98,7 +98,7 @@ def _object(pairs: list[tuple[str, Any]]) -> _Object:
     return result
 
 
-def _walk(value: Any, where: str) -> list[str]:
+def _walk(value: object, where: str) -> list[str]:
     """Faults that need the place of a value: duplicate keys and text that is no Unicode."""
     faults: list[str] = []
     if isinstance(value, _Object):
