@@ -1,0 +1,119 @@
+"""What runs inside a node's own process: the agent loop, then the evaluator, then one answer on disk.
+
+The process leads its own session, so that ending its process group ends everything it started. It is
+given a `NodeTask` as JSON and leaves `records/<node_id>/outcome.json`; nothing is pickled and nothing it
+raises can reach the search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ari.agent.task import NodeOutcome, NodeTask
+from ari.errors import AriError
+from ari.formats.jsonio import strict_dumps
+
+if TYPE_CHECKING:
+    from ari.skills.session import NodeSession
+
+OUTCOME = "outcome.json"
+CRASH_LOG = "crash.txt"
+_PR_SET_PDEATHSIG = 1
+
+
+def node_main(task_json: str) -> None:
+    """Entry point of a node's process."""
+    _lead_own_session()
+    task = NodeTask.model_validate_json(task_json)
+    records_dir = Path(task.checkpoint) / "records" / task.node_id
+    if task.memory_bytes:
+        resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
+    started = time.monotonic()
+    outcome = _guarded(task, records_dir)
+    outcome = outcome.model_copy(update={"duration_s": round(time.monotonic() - started, 3)})
+    _write_atomically(records_dir / OUTCOME, strict_dumps(outcome.model_dump(mode="json"), indent=True))
+
+
+def _lead_own_session() -> None:
+    with contextlib.suppress(OSError):  # already a leader when started by hand
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with contextlib.suppress(OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _guarded(task: NodeTask, records_dir: Path) -> NodeOutcome:
+    """Run the node; whatever goes wrong becomes an errored outcome with its reason."""
+    try:
+        return run_node(task)
+    except MemoryError:
+        return errored(task.node_id, "out of memory")
+    except AriError as error:
+        return errored(task.node_id, str(error))
+    except Exception as error:  # noqa: BLE001 - one node's failure of any kind must never end the run
+        (records_dir / CRASH_LOG).write_text(traceback.format_exc(), encoding="utf-8")
+        return errored(task.node_id, f"{type(error).__name__}: {error} (details in records/{task.node_id}/{CRASH_LOG})")
+
+
+def errored(node_id: str, reason: str) -> NodeOutcome:
+    """The outcome of a node that could not be brought to its end."""
+    return NodeOutcome(node_id=node_id, status="errored", error=reason, eval_summary=reason)
+
+
+def run_node(task: NodeTask) -> NodeOutcome:
+    """Run a node's agent loop and measure what came of it."""
+    from ari.agent.loop import run_node_loop
+    from ari.agent.models import resolve_model
+    from ari.evaluation.evaluator import evaluate_node
+
+    session = build_session(task)
+    records_dir = Path(task.checkpoint) / "records" / task.node_id
+    words = asyncio.run(run_node_loop(session, resolve_model(task.model), records_dir))
+    outcome = evaluate_node(task)
+    return outcome.model_copy(update={"what_was_done": outcome.what_was_done or words})
+
+
+def build_session(task: NodeTask) -> NodeSession:
+    """The reach of the node's tools: its folder, its runner, and its training data."""
+    from ari.execution.limits import Limits
+    from ari.execution.runner import Runner
+    from ari.skills.session import NodeSession
+
+    checkpoint = Path(task.checkpoint)
+    work_dir = checkpoint / "experiments" / task.node_id
+    records_dir = checkpoint / "records" / task.node_id
+    runner = Runner(
+        records_dir=records_dir, work_dir=work_dir, limits=Limits(wall_s=task.command_limit_s), node_id=task.node_id
+    )
+    symbolic = None
+    if task.experiment.kind == "symbolic":
+        from ari.evaluation.data import TRAIN, choose_inputs
+        from sr_harness.core import AgentContext, load_context_data
+        from sr_harness.tools import ToolContext
+
+        context = AgentContext.from_loaded(load_context_data(checkpoint / TRAIN))
+        target = task.experiment.target or ""
+        symbolic = ToolContext(
+            context=context,
+            target=target,
+            inputs=choose_inputs(context, target, task.experiment.inputs),
+            seed=task.seed,
+            work_dir=work_dir,
+        )
+    return NodeSession(task=task, work_dir=work_dir, runner=runner, symbolic=symbolic)
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    scratch = path.with_name(path.name + ".tmp")
+    scratch.write_bytes(content)
+    scratch.replace(path)

@@ -1,0 +1,1 @@
+"""Measuring nodes: the only place from which a metric enters the tree."""

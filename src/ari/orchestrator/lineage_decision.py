@@ -1,0 +1,87 @@
+"""The stagnation rule: when the search turns to another idea, and when it ends.
+
+The rule is deterministic. It looks at the last `window` scores in node order; when they differ by less
+than `threshold`, the search first turns to the strongest idea that has not been tried, at most
+`max_switches` times; with no idea left it ends. Every decision is recorded in `lineage_decisions.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ari.orchestrator.bfts import SearchNode, SearchView
+
+Decision = Literal["continue", "switch_to_idea", "fanout", "terminate"]
+
+
+@dataclass(frozen=True)
+class StagnationRule:
+    """The numbers of the rule.
+
+    Attributes:
+        window: How many of the latest scores are looked at.
+        threshold: The smallest spread (max − min) that counts as movement.
+        min_nodes: Scored nodes needed since the last switch before the rule speaks.
+        max_switches: How often the search may turn to another idea.
+    """
+
+    window: int = 5
+    threshold: float = 0.01
+    min_nodes: int = 3
+    max_switches: int = 5
+
+
+class LineageDecision(NamedTuple):
+    """What the rule decided at a node, and why."""
+
+    node_id: str
+    decision: Decision
+    rationale: str
+    idea_index: int | None = None
+
+
+def decide(
+    view: SearchView, rule: StagnationRule, *, ideas: int, used_ideas: Sequence[int], switched_at: Sequence[int]
+) -> LineageDecision | None:
+    """Apply the rule.
+
+    Args:
+        view: The tree as it may be seen now.
+        rule: The numbers of the rule.
+        ideas: How many ideas there are, strongest first.
+        used_ideas: Indices of the ideas that drafts have been made from.
+        switched_at: Node orders at which the search turned to another idea before.
+
+    Returns:
+        The decision, or None while the rule has nothing to say.
+    """
+    since = max(switched_at, default=-1)
+    recent = [node for node in view.scored if node.order > since]
+    if len(recent) < rule.min_nodes:
+        return None
+    window = recent[-rule.window :]
+    spread = max(n.score for n in window) - min(n.score for n in window)
+    if spread >= rule.threshold:
+        return None
+    return _react(window, spread, rule, ideas, used_ideas, len(switched_at))
+
+
+def _react(
+    window: Sequence[SearchNode],
+    spread: float,
+    rule: StagnationRule,
+    ideas: int,
+    used_ideas: Sequence[int],
+    switches: int,
+) -> LineageDecision | None:
+    node = window[-1]
+    finding = f"the last {len(window)} scores differ by {spread:.4g}, less than {rule.threshold:g}"
+    unused = [index for index in range(ideas) if index not in used_ideas]
+    if unused and switches < rule.max_switches:
+        return LineageDecision(node.id, "switch_to_idea", f"{finding}; turning to idea {unused[0] + 1}", unused[0])
+    if len(window) < rule.window:
+        return None
+    why = "no idea is left untried" if not unused else f"the search has already turned {switches} times"
+    return LineageDecision(node.id, "terminate", f"{finding}, and {why}")

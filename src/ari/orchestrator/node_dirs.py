@@ -1,0 +1,73 @@
+"""A node's folders: seeding the work_dir from the parent, and what the node changed in it.
+
+    experiments/<node_id>/   the node's work_dir
+    records/<node_id>/       run records, trace, outcome, and `seeded.json`: the folder as it was handed over
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ari.formats.jsonio import strict_dumps
+
+if TYPE_CHECKING:
+    from ari.execution.records import RunRecord
+    from ari.execution.workdir import FileHash, FilesChanged
+
+INPUTS = "inputs"
+"""Where the experiment's own files are kept; the root's work_dir is seeded from here."""
+
+REPORT = "node_report.json"
+SEEDED = "seeded.json"
+RESULT_FILES = ("results*.json", "formula.json", "front.json", REPORT)
+"""Files that are results: a child never inherits them, so it cannot pass them off as its own."""
+
+
+def work_dir(checkpoint: Path, node_id: str) -> Path:
+    """The node's work_dir."""
+    return checkpoint / "experiments" / node_id
+
+
+def records_dir(checkpoint: Path, node_id: str) -> Path:
+    """The node's records, outside every sandbox."""
+    return checkpoint / "records" / node_id
+
+
+def prepare(checkpoint: Path, node_id: str, parent_id: str | None) -> None:
+    """Make the node's folders afresh and seed the work_dir; what an unfinished attempt left is removed."""
+    from ari.execution.records import load
+    from ari.execution.workdir import seed_from_parent, snapshot
+
+    target, records = work_dir(checkpoint, node_id), records_dir(checkpoint, node_id)
+    for directory in (target, records):
+        if directory.exists():
+            shutil.rmtree(directory)
+    records.mkdir(parents=True)
+    source = checkpoint / INPUTS if parent_id is None else work_dir(checkpoint, parent_id)
+    if source.is_dir():
+        outputs = () if parent_id is None else _outputs(load(records_dir(checkpoint, parent_id)).runs)
+        seed_from_parent(source, target, exclude=(*RESULT_FILES, *outputs))
+    else:
+        target.mkdir(parents=True)
+    seeded = {path: item.sha256 for path, item in snapshot(target).items()}
+    (records / SEEDED).write_bytes(strict_dumps(seeded, indent=True))
+
+
+def _outputs(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    return tuple(sorted({output.path for run in runs for output in run.outputs}))
+
+
+def changes(
+    checkpoint: Path, node_id: str, parent_id: str | None
+) -> tuple[FilesChanged, Mapping[str, FileHash]]:
+    """What the node changed in its work_dir, and the folder as it is now."""
+    from ari.execution.workdir import FileHash, diff, snapshot
+
+    now = {path: item for path, item in snapshot(work_dir(checkpoint, node_id)).items() if path != REPORT}
+    seeded: dict[str, str] = json.loads((records_dir(checkpoint, node_id) / SEEDED).read_bytes())
+    before = {path: FileHash(sha256, 0, 0, 0, 0) for path, sha256 in seeded.items()}
+    return diff(before, now, from_node_id=parent_id), now

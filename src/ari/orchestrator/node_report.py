@@ -1,0 +1,97 @@
+"""`node_report.json`: a node's own account, written when it succeeds and when it fails.
+
+The expansion of a node reads it, so what a child knows of its parent is what stands there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ari.agent.task import NodeOutcome, Relative
+from ari.checkpoint import NodeState
+from ari.orchestrator import node_dirs
+
+_SOURCE_SUFFIXES = frozenset({".c", ".h", ".cpp", ".py", ".sh", ".f90", ".rs", ".go", ".js"})
+_DATA_SUFFIXES = frozenset({".json", ".csv", ".npy", ".tsv", ".parquet", ".txt", ".log"})
+
+
+def build_report(
+    checkpoint: Path, node: NodeState, outcome: NodeOutcome, *, ancestors: Sequence[str], completed_at: str
+) -> dict[str, Any]:
+    """The content of a node's report.
+
+    Args:
+        checkpoint: The study's directory.
+        node: The node as the search knows it.
+        outcome: What the evaluator measured.
+        ancestors: Ids from the root to the parent.
+        completed_at: When the node ended, ISO 8601, UTC.
+    """
+    files_changed, now = node_dirs.changes(checkpoint, node.id, node.parent_id)
+    own = sorted(entry["path"] for entry in (*files_changed.added, *files_changed.modified))
+    report: dict[str, Any] = {
+        "schema_version": 1,
+        "node_id": node.id,
+        "parent_id": node.parent_id,
+        "ancestor_ids": list(ancestors),
+        "label": node.label,
+        "depth": node.depth,
+        "status": outcome.status,
+        "started_at": node.started_at,
+        "completed_at": completed_at,
+        "files_changed": files_changed.as_dict(),
+        "what_was_done": outcome.what_was_done,
+        "metrics": outcome.metrics,
+        "self_assessment": {
+            "succeeded": outcome.status == "completed",
+            "headline": outcome.eval_summary,
+            "concerns": outcome.concerns,
+        },
+        "artifacts": [
+            {
+                "path": path,
+                "filename": Path(path).name,
+                "role": _role(path),
+                "sha256": now[path].sha256,
+                "size": now[path].size,
+            }
+            for path in own
+        ],
+        "plan": node.plan,
+        "submission": outcome.submission,
+        "score": outcome.score,
+    }
+    if outcome.provenance:
+        report["_provenance"] = outcome.provenance
+    if outcome.error:
+        report["error"] = outcome.error
+    return report
+
+
+def _role(path: str) -> str:
+    suffix = Path(path).suffix
+    if suffix in _SOURCE_SUFFIXES:
+        return "source"
+    return "data_output" if suffix in _DATA_SUFFIXES else "other"
+
+
+def read_relative(checkpoint: Path, node: NodeState) -> Relative:
+    """What is known of a node: from its report if it has finished, else from its plan alone."""
+    submission: dict[str, Any] = {}
+    path = node_dirs.work_dir(checkpoint, node.id) / node_dirs.REPORT
+    if node.finished and path.is_file():
+        submission = json.loads(path.read_bytes()).get("submission", {})
+    return Relative(
+        node_id=node.id,
+        label=node.raw_label or node.label,
+        status=node.status,
+        score=node.score,
+        metrics=node.metrics,
+        plan=node.plan,
+        submission=submission,
+        summary=node.eval_summary or "",
+        error=node.error,
+    )

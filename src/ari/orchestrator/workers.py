@@ -1,0 +1,152 @@
+"""One process a node: started from a warm fork server, ended as a whole, heard only through its outcome file.
+
+A node's process may crash, hang, be killed or fill its memory; the pool turns each of these into an
+errored outcome with its reason, and the search goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from ari.agent.task import NodeOutcome, NodeTask
+from ari.agent.worker import OUTCOME, errored, node_main
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
+
+PRELOAD = (
+    "ari.agent.loop",
+    "ari.agent.models.offline.researcher",
+    "ari.evaluation.evaluator",
+    "ari.evaluation.symbolic",
+    "ari.execution.runner",
+    "ari.skills.coding.server",
+    "ari.skills.symbolic.server",
+    "sr_harness.tools",
+    "scipy.optimize",
+)
+"""Loaded once in the fork server, so that a node's process starts in milliseconds."""
+
+GRACE_S = 5.0
+"""How long an ended process is waited for before it is reported as unkillable."""
+
+
+@dataclass
+class RunningNode:
+    """A node under way."""
+
+    task: NodeTask
+    process: ForkServerProcess
+    started: float
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the node has used up its time."""
+        return self.seconds > self.task.time_limit_s
+
+
+class WorkerPool:
+    """Runs up to `size` nodes at a time.
+
+    Promises: `finished` yields each node once; after `close` no process of any node is left.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.running: dict[str, RunningNode] = {}
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(PRELOAD))
+
+    @property
+    def free(self) -> int:
+        """How many more nodes may be started now."""
+        return self.size - len(self.running)
+
+    def start(self, task: NodeTask) -> None:
+        """Start a node; its folders exist already."""
+        outcome_path(task).unlink(missing_ok=True)
+        process = self._context.Process(target=node_main, args=(task.model_dump_json(),), daemon=False)
+        process.start()
+        self.running[task.node_id] = RunningNode(task, process, time.monotonic())
+
+    def finished(self, timeout_s: float) -> Iterator[NodeOutcome]:
+        """Wait at most `timeout_s` and yield the outcomes of nodes that have ended, in the order of their ids."""
+        sentinels = [node.process.sentinel for node in self.running.values()]
+        if sentinels:
+            multiprocessing.connection.wait(sentinels, timeout=timeout_s)
+        for node in sorted(self.running.values(), key=lambda node: node.task.order):
+            if not node.process.is_alive():
+                yield self._collect(node)
+            elif node.overdue:
+                end_node(node)
+                limit = f"the node ran into its time limit of {node.task.time_limit_s:g} s and was ended"
+                del self.running[node.task.node_id]
+                yield errored(node.task.node_id, limit)
+
+    def _collect(self, node: RunningNode) -> NodeOutcome:
+        end_node(node)  # whatever the node started must not outlive it
+        del self.running[node.task.node_id]
+        outcome = read_outcome(node.task)
+        if outcome is not None:
+            return outcome
+        return errored(node.task.node_id, _describe_death(node.process.exitcode))
+
+    def close(self) -> None:
+        """End every node that is still running."""
+        for node in list(self.running.values()):
+            end_node(node)
+            del self.running[node.task.node_id]
+
+
+def outcome_path(task: NodeTask) -> Path:
+    """Where a node's process leaves its answer."""
+    return Path(task.checkpoint) / "records" / task.node_id / OUTCOME
+
+
+def read_outcome(task: NodeTask) -> NodeOutcome | None:
+    """The answer that a node's process left, or None when there is none that can be used."""
+    try:
+        outcome = NodeOutcome.model_validate_json(outcome_path(task).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        return errored(task.node_id, f"the node's outcome cannot be read: {error}")
+    return outcome if outcome.node_id == task.node_id else None
+
+
+def end_node(node: RunningNode) -> None:
+    """End the node's process and everything it started; only then return.
+
+    A command's own supervisor notices that the node is gone and cleans up, so this also holds for a node
+    that has died by itself.
+    """
+    from ari.execution.processes import kill_tree
+
+    pid = node.process.pid
+    if pid is not None and node.process.is_alive():
+        kill_tree(root=pid, pgid=pid)
+    node.process.join(GRACE_S)
+
+
+def _describe_death(exitcode: int | None) -> str:
+    if exitcode is None:
+        return "the node's process could not be ended"
+    if exitcode < 0:
+        name = signal.Signals(-exitcode).name
+        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+        return f"the node's process was ended by {name}{hint}"
+    return f"the node's process ended with exit status {exitcode} and left no outcome"

@@ -1,0 +1,35 @@
+"""The `evaluator` skill: what a node is judged by, and its measurement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server import MCPServer
+
+from ari.evaluation.evaluator import evaluate_node as measure
+
+if TYPE_CHECKING:
+    from ari.skills.session import NodeSession
+
+
+def build(session: NodeSession) -> MCPServer:
+    """The server of the skill, bound to one node."""
+    server = MCPServer("ari-skill-evaluator", log_level="WARNING")
+
+    @server.tool()
+    def describe_criteria() -> dict[str, Any]:
+        """Tell which metric the node is judged by, in which direction, and which checks it has to pass."""
+        experiment = session.task.experiment
+        return {
+            "primary_metric": experiment.primary_metric,
+            "higher_is_better": session.task.higher_is_better,
+            "correctness": experiment.correctness,
+            "ceiling": experiment.ceiling.model_dump() if experiment.ceiling else None,
+        }
+
+    @server.tool()
+    def evaluate_node() -> dict[str, Any]:
+        """Measure the node from its folder and run records and return status, metrics, score and provenance."""
+        return measure(session.task).model_dump(mode="json")
+
+    return server

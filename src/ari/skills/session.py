@@ -1,0 +1,29 @@
+"""What the tools of a node's skills act on: one node's folder, its runner, its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ari.agent.task import NodeTask
+    from ari.execution.runner import Runner
+    from sr_harness.tools import ToolContext
+
+
+@dataclass
+class NodeSession:
+    """The reach of a node's tools.
+
+    Attributes:
+        task: What the node is to do.
+        work_dir: The node's folder; tools read and write nowhere else.
+        runner: Runs commands contained and records them.
+        symbolic: Training data of a symbolic experiment; None for command experiments.
+    """
+
+    task: NodeTask
+    work_dir: Path
+    runner: Runner
+    symbolic: ToolContext | None = None
