@@ -1,0 +1,445 @@
+"""Settings: what can be chosen about a run, where a choice may stand, and which one wins.
+
+From weak to strong: the defaults here, the user's file (`$XDG_CONFIG_HOME/ari/settings.json`), the
+checkpoint's `settings.json`, the environment (`ARI_<NAME>`), the command line. The environment is what the
+process was started with, and below it the `.env` files of the checkpoint, of `$ARI_ROOT` (default: the
+current directory), of `$ARI_ROOT/ari-core` and of the home directory, the first that names a variable
+winning. An empty variable counts as absent.
+
+Promises: a value that cannot be used is a `ConfigError` that names the option, the value, where it stands
+and what is allowed; a file that cannot be read is never taken for an absent one; keys of other tools in
+`settings.json` are kept; no secret is ever returned by `to_document` or by anything that prints.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from ari.errors import ConfigError
+
+OFFLINE: Final = "offline"
+PROVIDERS: Final = ("offline", "anthropic", "google", "ollama", "openai")
+"""Whose models can be named: `offline`, or `<provider>/<model>` with one of the others."""
+
+ENVIRONMENT_PREFIX: Final = "ARI_"
+OTHER_VARIABLES: Final = frozenset({"ARI_CHECKPOINT_DIR", "ARI_PYTHON", "ARI_ROOT", "ARI_RUN_TOKEN"})
+"""Variables with the prefix that are no settings."""
+
+MASK: Final = "********"
+_SECRET_NAME = re.compile(
+    r"(?:^|[_\-.])(?:(?:api|access|auth|private|secret)_?keys?|token|secrets?|passw(?:or)?ds?|passphrase|credentials?|auth)$",
+    re.IGNORECASE,
+)
+_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_NUMBERS: Final = (
+    "nodes",
+    "parallel",
+    "seed",
+    "node_time",
+    "max_depth",
+    "lookahead",
+    "stagnation_window",
+    "stagnation_threshold",
+    "stagnation_min_nodes",
+    "max_switches",
+    "search_work",
+)
+_LEGACY_NAMES: Final = {"llm_model": "model", "llm_provider": "provider"}
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Hpc(BaseModel):
+    """Where batch jobs go."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    partition: str | None = Field(None, description="partition (queue) of the batch scheduler")
+    cpus: int | None = Field(None, ge=1, description="processors asked for per job")
+
+
+class Registry(BaseModel):
+    """One registry that bundles can be published to."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str = Field(min_length=1)
+    url: str = Field(pattern=r"^(https?|file)://", description="where it answers")
+    token_env: str | None = Field(None, description="name of the variable that holds the token")
+
+
+class Settings(BaseModel):
+    """Everything that can be chosen about a run; frozen, and each field has a usable default."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    model: str = Field(OFFLINE, description="who proposes experiments: offline, or <provider>/<model>")
+    provider: str | None = Field(None, description="provider of the model; follows from the model if absent")
+    nodes: int = Field(12, ge=1, le=100_000, description="experiments in the tree at most")
+    parallel: int = Field(default_factory=_cores, ge=1, le=1024, description="experiments at a time")
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of everything that is drawn at random")
+    node_time: float = Field(300.0, gt=0, le=31_536_000, description="seconds one experiment may take")
+    max_depth: int = Field(8, ge=1, le=1000, description="steps from the root at most")
+    lookahead: int = Field(
+        4, ge=1, le=1024, description="experiments planned before the earlier ones' results are seen"
+    )
+    stagnation_window: int = Field(5, ge=2, description="latest scores that the stagnation rule looks at")
+    stagnation_threshold: float = Field(0.01, ge=0, description="spread of scores that counts as movement")
+    stagnation_min_nodes: int = Field(3, ge=1, description="scored experiments before the rule speaks")
+    max_switches: int = Field(5, ge=0, description="times the search may turn to another idea")
+    search_work: int = Field(4000, ge=1, description="model evaluations that one symbolic search may spend")
+    hpc: Hpc = Field(default_factory=Hpc, description="batch scheduler")
+    registries: tuple[Registry, ...] = Field((), description="registries for published bundles")
+
+    @field_validator(*_NUMBERS, mode="before")
+    @classmethod
+    def _number_not_flag(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("a number is needed, not true or false")
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _known_model(cls, value: str) -> str:
+        provider, slash, name = value.partition("/")
+        if value == OFFLINE or (slash and name and provider in PROVIDERS[1:]):
+            return value
+        others = ", ".join(f"{known}/<model>" for known in PROVIDERS[1:])
+        raise ValueError(f"allowed are {OFFLINE}, {others}")
+
+    @field_validator("provider")
+    @classmethod
+    def _known_provider(cls, value: str | None) -> str | None:
+        if value is not None and value not in PROVIDERS:
+            raise ValueError(f"allowed are {', '.join(PROVIDERS)}")
+        return value
+
+    @field_validator("registries")
+    @classmethod
+    def _distinct_registries(cls, value: tuple[Registry, ...]) -> tuple[Registry, ...]:
+        names = [registry.name for registry in value]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each registry needs a name of its own; used twice: {', '.join(twice)}")
+        return value
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the settings as they are written to `settings.json`: without secrets, JSON types only."""
+        document = self.model_dump(mode="json")
+        document["provider"] = self.provider or self.model.partition("/")[0]
+        cleaned = without_secrets(document)
+        assert isinstance(cleaned, dict)
+        return cleaned
+
+
+class Loaded(NamedTuple):
+    """Settings and where they came from.
+
+    Attributes:
+        settings: The settings.
+        sources: Field to the place that decided it (`default`, a file, `environment ARI_X`, `--x`).
+        environment: The environment with the `.env` files below it; holds secrets, never print it.
+        files: The files that were read, strongest first.
+        warnings: What looks wrong and does not stop a run.
+    """
+
+    settings: Settings
+    sources: dict[str, str]
+    environment: dict[str, str]
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+class _Layer(NamedTuple):
+    """Values from one place; `labels` says for each field where exactly it stands."""
+
+    values: dict[str, Any]
+    labels: dict[str, str]
+
+
+# --- secrets -------------------------------------------------------------------------------------------
+
+
+def is_secret_name(name: str) -> bool:
+    """Say whether a key or variable of this name holds a secret (`token_env` names one and holds none)."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def _is_secret(name: object, value: object) -> bool:
+    """A number or flag (`max_token: 100`) is no secret whatever its name."""
+    return bool(value) and not isinstance(value, (bool, int, float)) and is_secret_name(str(name))
+
+
+def without_secrets(value: object) -> object:
+    """Copy a JSON value without the keys that hold secrets and without user names in addresses."""
+    if isinstance(value, Mapping):
+        return {k: without_secrets(v) for k, v in value.items() if not _is_secret(k, v)}
+    if isinstance(value, (list, tuple)):
+        return [without_secrets(item) for item in value]
+    return _USER_IN_URL.sub(MASK, value) if isinstance(value, str) else value
+
+
+def masked(value: object) -> object:
+    """Copy a JSON value for printing: every secret is replaced by asterisks."""
+    if isinstance(value, Mapping):
+        return {k: MASK if _is_secret(k, v) else masked(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(item) for item in value]
+    return _USER_IN_URL.sub(MASK, value) if isinstance(value, str) else value
+
+
+def secret_keys(document: object, place: str = "") -> list[str]:
+    """List the JSON pointers of keys in a document that hold a secret."""
+    found: list[str] = []
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            here = f"{place}/{key}"
+            found += [here] if _is_secret(key, value) else secret_keys(value, here)
+    elif isinstance(document, list):
+        for index, item in enumerate(document):
+            found += secret_keys(item, f"{place}/{index}")
+    return found
+
+
+# --- the environment -----------------------------------------------------------------------------------
+
+
+def dotenv_files(checkpoint: Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the `.env` files that exist, the strongest first.
+
+    Args:
+        checkpoint: The checkpoint, if there is one.
+        environ: The environment; `ARI_ROOT` and `HOME` are read from it.
+
+    Returns:
+        Existing files: of the checkpoint, of the root, of its `ari-core`, of the home directory.
+    """
+    root = Path(environ.get("ARI_ROOT") or ".")
+    places = [checkpoint, root, root / "ari-core", Path(environ["HOME"]) if environ.get("HOME") else None]
+    files: dict[Path, Path] = {}
+    for place in places:
+        if place is not None and (place / ".env").is_file():
+            files.setdefault((place / ".env").resolve(), place / ".env")
+    return tuple(files.values())
+
+
+def read_environment(checkpoint: Path | None, environ: Mapping[str, str]) -> dict[str, str]:
+    """Join the environment and the `.env` files; a variable that is already set wins.
+
+    Args:
+        checkpoint: The checkpoint, if there is one.
+        environ: The environment of the process.
+
+    Returns:
+        Every variable. Holds secrets: give it to clients of services, never to a sandbox or a file.
+
+    Raises:
+        ConfigError: If a `.env` file cannot be read.
+    """
+    joined = {name: value for name, value in environ.items() if value}
+    for path in dotenv_files(checkpoint, environ):
+        for name, value in _read_dotenv(path).items():
+            joined.setdefault(name, value)
+    return joined
+
+
+def _read_dotenv(path: Path) -> dict[str, str]:
+    from io import StringIO
+
+    from dotenv import dotenv_values
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error}",
+            cure="Make it readable UTF-8 text of NAME=value lines, or remove it.",
+        ) from error
+    values = dotenv_values(stream=StringIO(text), interpolate=False)
+    return {name: value for name, value in values.items() if value}
+
+
+def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, list[str]]:
+    values: dict[str, Any] = {}
+    labels: dict[str, str] = {}
+    warnings: list[str] = []
+    names = {f"{ENVIRONMENT_PREFIX}{field.upper()}": field for field in Settings.model_fields}
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        if variable in names:
+            field = names[variable]
+            values[field] = _parse_text(variable, field, text)
+            labels[field] = f"environment {variable}"
+        elif variable not in OTHER_VARIABLES and not is_secret_name(variable):
+            near = difflib.get_close_matches(variable, names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            warnings.append(f"the variable {variable} is no setting{hint}")
+    return _Layer(values, labels), warnings
+
+
+def _parse_text(variable: str, field: str, text: str) -> object:
+    """Read the text of a variable: JSON for the two structured settings, the text itself for the others."""
+    if field not in {"hpc", "registries"}:
+        return text.strip()
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(
+            f"{variable} is not JSON: {error}",
+            cure=f"Write {field} as in settings.json, or unset {variable}.",
+        ) from error
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """Name the user's own settings file, whether it exists or not; None without a home directory."""
+    if environ.get("XDG_CONFIG_HOME"):
+        return Path(environ["XDG_CONFIG_HOME"]) / "ari" / "settings.json"
+    return Path(environ["HOME"]) / ".config" / "ari" / "settings.json" if environ.get("HOME") else None
+
+
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """Read a `settings.json` with all its keys; legacy names (`llm_model`, `slurm_partition`, …) are mapped.
+
+    Args:
+        path: The file; it must exist.
+
+    Returns:
+        The document.
+
+    Raises:
+        ConfigError: If it cannot be read or is not a JSON object.
+    """
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(
+            f"{path}, line {error.lineno}: not JSON: {error.msg}",
+            cure="Mend that line, or remove the file to use defaults.",
+        ) from error
+    if not isinstance(document, dict):
+        raise ConfigError(
+            f"{path}: settings are one JSON object", cure='Write for example {"model": "offline"}.'
+        )
+    return _modern(document)
+
+
+def _modern(document: dict[str, Any]) -> dict[str, Any]:
+    result = dict(document)
+    for old, new in _LEGACY_NAMES.items():
+        if old in result:
+            old_value = result.pop(old)
+            result.setdefault(new, old_value)
+    if "slurm_partition" in result or "slurm_cpus" in result:
+        partition, cpus = result.pop("slurm_partition", None), result.pop("slurm_cpus", None)
+        result.setdefault("hpc", {"partition": partition or None, "cpus": cpus})
+    return result
+
+
+# --- joining the layers ----------------------------------------------------------------------------------
+
+
+def load(
+    checkpoint: Path | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Read the settings from every place and join them.
+
+    Args:
+        checkpoint: The checkpoint whose `settings.json` and `.env` count; it need not exist yet.
+        options: What the command line gave, by field name; None means not given.
+        environ: The environment; default: that of the process.
+
+    Returns:
+        The settings, with the origin of each.
+
+    Raises:
+        ConfigError: If a file cannot be read or a value cannot be used.
+    """
+    environ = os.environ if environ is None else environ
+    environment = read_environment(checkpoint, environ)
+    files: list[Path] = list(dotenv_files(checkpoint, environ))
+    layers: list[_Layer] = []
+    warnings: list[str] = []
+    for path in (user_file(environ), checkpoint / "settings.json" if checkpoint else None):
+        if path is not None and path.exists():
+            document = read_settings_file(path)
+            warnings += [
+                f"{path}: {place} holds a secret; move it to .env" for place in secret_keys(document)
+            ]
+            layers.append(_Layer(document, {key: f"{path} ({key})" for key in document}))
+            files.insert(0, path)
+    from_environment, unknown = _environment_layer(environment)
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    layers += [from_environment, _Layer(given, {name: f"--{name.replace('_', '-')}" for name in given})]
+    settings, sources = _join(layers)
+    return Loaded(settings, sources, environment, tuple(files), tuple(warnings + unknown))
+
+
+def _join(layers: list[_Layer]) -> tuple[Settings, dict[str, str]]:
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+    for layer in layers:
+        model_here, provider_here = layer.values.get("model"), layer.values.get("provider")
+        if model_here is not None and provider_here is None:
+            values.pop("provider", None)  # a stronger model does not belong to a weaker place's provider
+            sources["provider"] = "default"
+        values.update(layer.values)
+        sources.update(layer.labels)
+    values["model"] = _qualified(values.get("model", OFFLINE), values.get("provider"))
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise _unusable(error, sources) from None
+    _check_provider(settings, sources)
+    return settings, sources
+
+
+def _qualified(model: object, provider: object) -> object:
+    """A model named without its provider (`qwen3:8b` with `"provider": "ollama"`) gets it in front."""
+    if not isinstance(model, str) or provider not in PROVIDERS[1:] or model == OFFLINE:
+        return model
+    return model if model.partition("/")[0] in PROVIDERS else f"{provider}/{model}"
+
+
+def _check_provider(settings: Settings, sources: Mapping[str, str]) -> None:
+    implied = settings.model.partition("/")[0]
+    if settings.provider is not None and settings.provider != implied:
+        raise ConfigError(
+            f"provider ({sources['provider']}) is {settings.provider!r}, but the model {settings.model!r} "
+            f"({sources['model']}) is {implied!r}'s",
+            cure="Give a model of that provider, or leave the provider out.",
+        )
+
+
+def _unusable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
+    lines = []
+    for detail in error.errors(include_url=False):
+        field = str(detail["loc"][0]) if detail["loc"] else "settings"
+        place = ".".join(str(part) for part in detail["loc"]) or field
+        shown = MASK if is_secret_name(place) else repr(masked(detail["input"]))
+        reason = detail["msg"].removeprefix("Value error, ")
+        lines.append(
+            f"{place} is {shown[:200]} ({sources.get(field, 'settings')}): {reason[0].lower()}{reason[1:]}"
+        )
+    return ConfigError(
+        "; ".join(lines), cure="`ari settings show` lists every setting, its value and where it comes from."
+    )
