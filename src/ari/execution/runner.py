@@ -270,7 +270,8 @@ class Runner:
     def _record(self, prepared: _Prepared, seen: _Seen, label: str) -> RunRecord:
         reply, before, after = seen.reply, seen.before, seen.after
         verdict: Verdict = judge(reply, prepared.limits, contained=self.sandbox.kind == "bubblewrap")
-        if self._too_large(prepared.limits, after) and verdict.outcome == "failed":
+        outputs = _outputs(before, after)
+        if verdict.exit_status and verdict.outcome == "failed" and _too_large(prepared.limits, outputs):
             verdict = replace(verdict, outcome="output_limit", reason="a file reached the size limit")
         stdout, stdout_info = stream_text(reply.get("stdout"))
         stderr, stderr_info = stream_text(reply.get("stderr"))
@@ -292,7 +293,7 @@ class Runner:
             stderr=stderr,
             stderr_info=stderr_info,
             inputs=[_file_record(path, item) for path, item in sorted({**before, **seen.readable}.items())],
-            outputs=_outputs(before, after),
+            outputs=outputs,
             deleted=sorted(before.keys() - after.keys()),
             environment=fingerprint(),
             limits=asdict(prepared.limits),
@@ -304,6 +305,10 @@ class Runner:
         return limits.file_bytes is not None and any(
             item.size >= limits.file_bytes for item in after.values()
         )
+
+
+def _too_large(limits: Limits, outputs: Sequence[OutputRecord]) -> bool:
+    return limits.file_bytes is not None and any(item.size >= limits.file_bytes for item in outputs)
 
 
 def _time_allowed(limits: Limits) -> float | None:

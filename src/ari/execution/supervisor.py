@@ -238,6 +238,8 @@ class Supervisor:
     def _end_all(self) -> int:
         """End every descendant; return how many could not be ended."""
         deadline = time.monotonic() + _KILL_WITHIN_S
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)  # contained, this alone ends all at once
         while time.monotonic() < deadline:
             kill_tree(root=os.getpid(), within_s=0)
             try:
@@ -267,6 +269,18 @@ class Supervisor:
 def _prctl(option: int, value: int) -> None:
     if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) failed")
+
+
+def _take_precedence() -> None:
+    """Be scheduled before the command's processes, however many there are.
+
+    Without this a fork bomb keeps the supervisor from counting until the machine is full. An ordinary user
+    may not do so, but is held by RLIMIT_NPROC instead. Children do not inherit it.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except OSError:
+        return
 
 
 def _prefer_for_oom_killer() -> None:
@@ -385,6 +399,7 @@ def main() -> None:
     request = marshal.loads(_read_exactly(int.from_bytes(_read_exactly(4), "big")))  # noqa: S302 - from the runner
     request["supervisor"] = os.getpid()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _take_precedence()
     reply = ascii(Supervisor(request).run()).encode()
     view = memoryview(reply)
     try:
