@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ari.agent.ideas import DataProfile
 from ari.errors import EvaluationError, ExperimentError
 from ari.formats.jsonio import strict_dumps
 from ari.pipeline.experiment_spec import Experiment
@@ -203,3 +204,15 @@ def open_holdout(checkpoint: Path, *, committed: str, reason: str) -> AgentConte
     with (checkpoint / ACCESS_LOG).open("ab") as stream:
         stream.write(strict_dumps(entry) + b"\n")
     return AgentContext.from_loaded(load_context_data(checkpoint / HOLDOUT))
+
+
+def profile_of(train: Path, prepared: PreparedData) -> DataProfile:
+    """The facts about the training rows that decide which ideas come first."""
+    context = AgentContext.from_loaded(load_context_data(train))
+    arrays = [np.asarray(context.data[name]) for name in (prepared.target, *prepared.inputs)]
+    return DataProfile(
+        rows=prepared.rows["train"],
+        positive=all(bool(np.all(array > 0)) for array in arrays),
+        network=bool(context.relation_names),
+        inputs=len(prepared.inputs),
+    )

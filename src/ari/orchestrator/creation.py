@@ -1,0 +1,204 @@
+"""Setting up a study: everything that is checked, written and sealed before the first node runs.
+
+A study that cannot be run is refused here, with nothing but an explanation left behind.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ari.agent.ideas import DataProfile
+from ari.agent.models import check_model
+from ari.checkpoint import Checkpoint
+from ari.checkpoint.store import file_sha256
+from ari.errors import ExperimentError
+from ari.formats.evaluation_criteria import EvaluationCriteria
+from ari.formats.idea import merge_ideas
+from ari.orchestrator.node_dirs import INPUTS
+from ari.paths import named_directory
+from ari.pipeline.criteria import derive_criteria
+from ari.pipeline.experiment_md import append_idea_block
+from ari.pipeline.experiment_spec import (
+    Experiment,
+    parse_experiment,
+    read_experiment_text,
+    unused_parameters,
+)
+from ari.settings import Settings
+
+SYMBOLIC_METRICS: Mapping[str, bool] = {
+    "nrmse": False,
+    "rmse": False,
+    "mae": False,
+    "r2": True,
+    "max_abs_error": False,
+    "max_rel_error": False,
+}
+"""Metrics that a symbolic study can be judged by, and whether higher is better."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A study that is ready to run."""
+
+    checkpoint: Checkpoint
+    experiment: Experiment
+    ideas: list[dict[str, Any]]
+    warnings: tuple[str, ...]
+
+
+def create_study(source: Path, output: Path | None, settings: Settings) -> Prepared:
+    """Check an experiment and create its checkpoint.
+
+    Args:
+        source: The `experiment.md`.
+        output: Directory of the checkpoint; default: a fresh one below `runs/`, named after the title.
+        settings: Settings of the run.
+
+    Raises:
+        ExperimentError: When the experiment cannot be run as written.
+        CheckpointError: When the checkpoint cannot be created.
+    """
+    check_model(settings.model)
+    text = read_experiment_text(source)
+    experiment = parse_experiment(text, folder=source.parent, name=str(source))
+    criteria = _criteria(text, experiment)
+    experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
+    path = output or _fresh_directory(experiment.title)
+    checkpoint, profile, warnings = _open_store(path, source, experiment, criteria, settings)
+    try:
+        ideas = _write_ideas(checkpoint, text, experiment, criteria, profile, settings)
+    except BaseException:
+        checkpoint.close()
+        raise
+    return Prepared(checkpoint, experiment, ideas, warnings)
+
+
+def _criteria(text: str, experiment: Experiment) -> EvaluationCriteria:
+    symbolic = experiment.kind == "symbolic"
+    if symbolic and experiment.primary_metric not in SYMBOLIC_METRICS:
+        raise ExperimentError(
+            f"a formula cannot be judged by {experiment.primary_metric!r}",
+            cure=f"Metrics of a symbolic study: {', '.join(SYMBOLIC_METRICS)}.",
+        )
+    return derive_criteria(text, None, symbolic=symbolic)
+
+
+def _fresh_directory(title: str) -> Path:
+    parent = Path("runs")
+    number = 1
+    while True:
+        candidate = named_directory(parent, f"{title[:60]}-{number}")
+        if not candidate.exists() or not any(candidate.iterdir()):
+            return candidate
+        number += 1
+
+
+def _open_store(
+    path: Path, source: Path, experiment: Experiment, criteria: EvaluationCriteria, settings: Settings
+) -> tuple[Checkpoint, DataProfile | None, tuple[str, ...]]:
+    """Prepare data or files, then create the store; a refused experiment leaves no directory behind."""
+    existed = path.exists()
+    meta: dict[str, Any] = {"versions": _versions(), "source": str(source.absolute())}
+    try:
+        if path.exists() and any(path.iterdir()):
+            raise ExperimentError(
+                f"{path} is not empty",
+                cure=f"Choose another --output, or go on with the study there: ari resume {path}",
+            )
+        if experiment.kind == "symbolic":
+            profile, warnings = _prepare_data(path, source, experiment, settings, meta)
+        else:
+            profile, warnings = None, _prepare_files(path, source, experiment, meta)
+    except BaseException:
+        if not existed:
+            shutil.rmtree(path, ignore_errors=True)
+        raise
+    checkpoint = Checkpoint.create(
+        path,
+        run_id=path.name,
+        primary_metric=criteria.primary_metric,
+        higher_is_better=criteria.higher_is_better,
+        seed=settings.seed,
+        goal=experiment.question or experiment.title,
+        settings=settings.to_document() | {"experiment": experiment.model_dump(mode="json")},
+        meta=meta,
+    )
+    checkpoint.write_product("evaluation_criteria.json", criteria)
+    checkpoint.write_product("settings.json", settings.to_document())
+    return checkpoint, profile, warnings
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("ari-research", "numpy", "scipy")} | {
+        "python": platform.python_version()
+    }
+
+
+def _prepare_data(
+    path: Path, source: Path, experiment: Experiment, settings: Settings, meta: dict[str, Any]
+) -> tuple[DataProfile, tuple[str, ...]]:
+    from ari.evaluation.data import HOLDOUT, TRAIN, VALIDATION, prepare_data, profile_of
+
+    path.mkdir(parents=True, exist_ok=True)
+    prepared = prepare_data(experiment, source.parent, path, seed=settings.seed)
+    meta["data_hashes"] = {
+        file.relative_to(path).as_posix(): file_sha256(file)
+        for part in (TRAIN, VALIDATION, HOLDOUT)
+        for file in sorted((path / part).iterdir())
+    }
+    meta["sealed"] = {"sha256": prepared.holdout_sha256, "rows": prepared.rows["sealed"]}
+    meta["data"] = {
+        "source_sha256": prepared.source_sha256,
+        "rows": prepared.rows,
+        "target": prepared.target,
+        "inputs": list(prepared.inputs),
+        "axis": prepared.axis,
+    }
+    return profile_of(path / TRAIN, prepared), prepared.warnings
+
+
+def _prepare_files(path: Path, source: Path, experiment: Experiment, meta: dict[str, Any]) -> tuple[str, ...]:
+    target = path / INPUTS
+    target.mkdir(parents=True)
+    hashes: dict[str, str] = {}
+    for relative in experiment.files:
+        origin = source.parent / relative
+        for file in sorted(origin.rglob("*")) if origin.is_dir() else [origin]:
+            if file.is_file():
+                name = file.relative_to(source.parent).as_posix()
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, target / name)
+                hashes[f"{INPUTS}/{name}"] = file_sha256(target / name)
+    meta["data_hashes"] = hashes
+    return tuple(
+        f"the parameter {name!r} does not occur in the command, so changing it changes nothing"
+        for name in unused_parameters(experiment)
+    )
+
+
+def _write_ideas(
+    checkpoint: Checkpoint,
+    text: str,
+    experiment: Experiment,
+    criteria: EvaluationCriteria,
+    profile: DataProfile | None,
+    settings: Settings,
+) -> list[dict[str, Any]]:
+    from ari.skills import call_tool
+    from ari.skills.idea.server import IdeaSession
+
+    generated = call_tool("idea", IdeaSession(experiment, profile, settings.seed), "generate_ideas")
+    ideas = merge_ideas(None, generated)
+    checkpoint.write_product("idea.json", ideas)
+    checkpoint.write_product("experiment.md", text)
+    append_idea_block(checkpoint.path / "experiment.md", ideas)
+    checkpoint.append("idea_selected", index=0)
+    found: list[dict[str, Any]] = ideas["ideas"]
+    return found

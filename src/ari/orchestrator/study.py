@@ -1,0 +1,420 @@
+"""A study from its first node to its last: plan, run, record, and at the end open the sealed rows.
+
+`start` begins a study, `resume` goes on with one that was interrupted or killed. Both end with the same
+files, whichever way they came there: nodes that have finished are never run again, nodes that were under
+way are run afresh, and everything is planned from recorded results alone.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import orjson
+
+from ari.agent.task import NodeOutcome, NodeTask
+from ari.checkpoint import Checkpoint, NodeState
+from ari.checkpoint.store import utc_now
+from ari.errors import AriError, CheckpointError
+from ari.orchestrator import node_dirs
+from ari.orchestrator.bfts import SearchLimits, best, exit_reason
+from ari.orchestrator.closing import SealedResult, measure_sealed
+from ari.orchestrator.creation import create_study
+from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
+from ari.orchestrator.node_report import build_report, read_relative
+from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search_view
+from ari.orchestrator.workers import WorkerPool, read_outcome
+from ari.pipeline.experiment_spec import Experiment
+from ari.settings import Settings, load
+
+EventListener = Callable[[Mapping[str, Any], Checkpoint], None]
+
+TICK_S = 0.5
+COMMAND_SHARE = 0.5
+"""A single command may use this share of its node's time, so that a hang is recorded and not merely cut off."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line may say about a new study; None means: as the settings say."""
+
+    experiment: Path
+    output: Path | None = None
+    nodes: int | None = None
+    parallel: int | None = None
+    seed: int | None = None
+    model: str | None = None
+    node_time: float | None = None
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What came of a study."""
+
+    checkpoint: Path
+    reason: str
+    goal: str
+    primary_metric: str
+    higher_is_better: bool
+    best: NodeState | None
+    formula: str | None
+    latex: str | None
+    sealed_metrics: dict[str, float]
+    warnings: list[str]
+    seconds: float
+    interrupted: bool
+
+
+def start(options: RunOptions, *, on_event: EventListener | None = None) -> StudyResult:
+    """Begin a study and run it to its end.
+
+    Raises:
+        AriError: When the experiment, a setting or the output directory cannot be used; nothing has run then.
+    """
+    given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
+    settings = load(options=given).settings
+    prepared = create_study(options.experiment, options.output, settings)
+    if prepared.experiment.kind == "command" and options.parallel is None:
+        settings = settings.model_copy(update={"parallel": 1})  # side by side, measurements disturb each other
+    with prepared.checkpoint as checkpoint:
+        study = Study(checkpoint, prepared.experiment, prepared.ideas, settings, on_event)
+        study.warnings.extend(prepared.warnings)
+        return study.run()
+
+
+def resume(
+    path: Path, *, nodes: int | None = None, parallel: int | None = None, on_event: EventListener | None = None
+) -> StudyResult:
+    """Go on with a study.
+
+    Args:
+        path: The checkpoint.
+        nodes: A larger number of nodes than the study was begun with.
+        parallel: How many nodes to run at a time.
+        on_event: Told of every event.
+
+    Raises:
+        CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
+    """
+    with Checkpoint.open(path, read_only=False) as checkpoint:
+        checkpoint.verify_data_hashes(checkpoint.path)
+        _verify_source(checkpoint)
+        document = dict(checkpoint.state.settings)
+        experiment = Experiment.model_validate(document.pop("experiment"))
+        options = {"nodes": nodes, "parallel": parallel if parallel is not None else _parallel(experiment)}
+        settings = load(checkpoint.path, options=document | {k: v for k, v in options.items() if v is not None})
+        ideas = orjson.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
+        study = Study(checkpoint, experiment, ideas, settings.settings, on_event)
+        if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
+            study.warnings.append("the study had already ended; nothing was left to do")
+            return study.result(checkpoint.state.finished, interrupted=False)
+        return study.run(resumed=True)
+
+
+def _parallel(experiment: Experiment) -> int | None:
+    return 1 if experiment.kind == "command" else None
+
+
+def _verify_source(checkpoint: Checkpoint) -> None:
+    """Refuse to go on when the user's data file has been changed since the study began; a missing one is fine."""
+    from ari.evaluation.data import hash_source
+
+    meta = checkpoint.meta.to_dict()
+    recorded = meta.get("data", {}).get("source_sha256")
+    source = Path(meta.get("source", ""))
+    if recorded is None or not source.is_file():
+        return
+    experiment = Experiment.model_validate(checkpoint.state.settings["experiment"])
+    data = source.parent / (experiment.data_source or "context.data")
+    if data.exists() and (found := hash_source(experiment, source.parent)) != recorded:
+        raise CheckpointError(
+            f"{data} has changed since the study began: sha256 {found}, recorded {recorded}",
+            cure="Put the original data back, or start a new study on the changed ones.",
+        )
+
+
+class Study:
+    """One study under way; the only writer of its checkpoint."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        experiment: Experiment,
+        ideas: Sequence[Mapping[str, Any]],
+        settings: Settings,
+        on_event: EventListener | None = None,
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.experiment = experiment
+        self.settings = settings
+        self.warnings: list[str] = list(checkpoint.warnings)
+        self._on_event = on_event
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._ending: str | None = None
+        self._limits = SearchLimits(max_nodes=settings.nodes, max_depth=settings.max_depth)
+        self._planner = Planner(
+            experiment=experiment,
+            ideas=ideas,
+            model=settings.model,
+            seed=settings.seed,
+            limits=self._limits,
+            rule=StagnationRule(
+                window=settings.stagnation_window,
+                threshold=settings.stagnation_threshold,
+                min_nodes=settings.stagnation_min_nodes,
+                max_switches=settings.max_switches,
+            ),
+            lookahead=settings.lookahead,
+        )
+        self._pool = WorkerPool(min(settings.parallel, settings.lookahead))
+
+    def run(self, *, resumed: bool = False) -> StudyResult:
+        """Run to the end, or until asked to stop (SIGINT, SIGTERM)."""
+        with _stop_on_signals(self._stop):
+            try:
+                if resumed:
+                    self._take_up()
+                self._search()
+            finally:
+                self._pool.close()
+            if self._stop.is_set():
+                self._append("run_interrupted", reason="asked to stop")
+                return self.result("interrupted", interrupted=True)
+            return self._finish()
+
+    # ------------------------------------------------------------------------------------------ the search
+
+    def _take_up(self) -> None:
+        """After a kill: keep what nodes had finished measuring, make the others pending again."""
+        import os
+
+        self._append("run_resumed", pid=os.getpid())
+        for node in list(self.checkpoint.nodes.values()):
+            if node.status == "running":
+                outcome = read_outcome(self._task(node))
+                if outcome is not None and not outcome.error:
+                    self._record(outcome)
+        terminated = [d for d in self.checkpoint.state.decisions if d["decision"] == "terminate"]
+        if terminated and len(self.checkpoint.nodes) >= terminated[-1].get("at_order", 0):
+            self._ending = self._ending_of(terminated[-1]["rationale"])
+
+    def _search(self) -> None:
+        while not self._stop.is_set():
+            self._plan()
+            self._launch()
+            if not self._pool.running:
+                return
+            for outcome in self._pool.finished(TICK_S):
+                self._record(outcome)
+            self._tick()
+
+    def _plan(self) -> None:
+        while self._ending is None and not self._stop.is_set():
+            plan = self._planner.next(self.checkpoint)
+            if plan.decision is not None:
+                self._decide(plan.decision)
+            if plan.node is None:
+                return
+            self._create(plan.node)
+
+    def _decide(self, decision: LineageDecision) -> None:
+        self._append(
+            "lineage_decision",
+            node_id=decision.node_id,
+            decision=decision.decision,
+            rationale=decision.rationale,
+            idea_index=decision.idea_index,
+            at_order=len(self.checkpoint.nodes),
+        )
+        if decision.decision == "terminate":
+            self._ending = self._ending_of(decision.rationale)
+
+    @staticmethod
+    def _ending_of(rationale: str) -> str:
+        return f"the search stood still: {rationale}"
+
+    def _create(self, node: PlannedNode) -> None:
+        self._append("node_created", node=node.as_event())
+        if node.parent_id is not None:
+            count = len(self.checkpoint.nodes[node.parent_id].children)
+            self._append("node_state", node_id=node.parent_id, search_state={"expansions": count})
+
+    def _launch(self) -> None:
+        waiting = [node for node in self.checkpoint.nodes.values() if not node.finished]
+        for node in sorted(waiting, key=lambda node: node.order):
+            if self._pool.free <= 0 or self._stop.is_set():
+                return
+            if node.id not in self._pool.running:
+                self._start(node)
+
+    def _start(self, node: NodeState) -> None:
+        self._append("node_started", node_id=node.id, attempt=node.attempt + 1)
+        task = self._task(node)
+        try:
+            node_dirs.prepare(self.checkpoint.path, node.id, node.parent_id)
+        except (AriError, OSError) as error:
+            self._record(NodeOutcome(node_id=node.id, status="errored", error=f"the node's folder: {error}"))
+            return
+        self._pool.start(task)
+
+    def _task(self, node: NodeState) -> NodeTask:
+        nodes = self.checkpoint.nodes
+        ancestors = [read_relative(self.checkpoint.path, nodes[name]) for name in ancestors_of(node, nodes)]
+        return NodeTask(
+            checkpoint=str(self.checkpoint.path.absolute()),
+            node_id=node.id,
+            parent_id=node.parent_id,
+            label=node.raw_label or node.label,
+            depth=node.depth,
+            order=node.order,
+            plan=node.plan,
+            experiment=self.experiment,
+            higher_is_better=bool(self.checkpoint.state.higher_is_better),
+            ancestors=tuple(ancestors),
+            seed=self.settings.seed * 1_000_003 + node.order,
+            model=self.settings.model,
+            search_work=self.settings.search_work,
+            time_limit_s=self.settings.node_time,
+            command_limit_s=max(1.0, self.settings.node_time * COMMAND_SHARE),
+        )
+
+    def _record(self, outcome: NodeOutcome) -> None:
+        """Write the node's report, then its end into the journal."""
+        node = self.checkpoint.nodes[outcome.node_id]
+        ancestors = ancestors_of(node, self.checkpoint.nodes)
+        report: dict[str, Any] = {}
+        try:
+            report = build_report(
+                self.checkpoint.path, node, outcome, ancestors=ancestors, completed_at=utc_now()
+            )
+            self.checkpoint.write_product(f"experiments/{node.id}/{node_dirs.REPORT}", report)
+        except (AriError, OSError, ValueError) as error:
+            self.warnings.append(f"{node.id}: its report could not be written: {error}")
+        self._append(
+            "node_finished",
+            node_id=node.id,
+            status=outcome.status,
+            metrics=outcome.metrics,
+            metrics_with_metadata=outcome.metrics_with_metadata,
+            score=outcome.score,
+            has_real_data=outcome.has_real_data,
+            eval_summary=outcome.eval_summary,
+            work_dir=f"experiments/{node.id}",
+            artifacts=report.get("artifacts", []),
+            search_state={"sterile": True} if outcome.sterile else {},
+            error=outcome.error,
+            duration_s=outcome.duration_s,
+        )
+
+    # --------------------------------------------------------------------------------------------- the end
+
+    def _finish(self) -> StudyResult:
+        view = search_view(self.checkpoint, self._limits, len(self.checkpoint.nodes))
+        for node in view.nodes.values():
+            reason = exit_reason(node, view) if node.finished else None
+            if reason is not None:
+                flag = reason.split(":")[0]
+                state = {flag: True, "reason": reason.partition(": ")[2]}
+                self._append("node_state", node_id=node.id, search_state=state)
+        top = best(list(view.nodes.values()))
+        if self.experiment.kind == "symbolic" and top is not None:
+            self._measure_sealed()
+        reason = self._ending or self._budget_reason()
+        self.checkpoint.write_nodes_tree()
+        self.checkpoint.write_results(top.id if top else None)
+        self._append("run_finished", reason=reason, best_node_id=top.id if top else None)
+        return self.result(reason, interrupted=False)
+
+    def _budget_reason(self) -> str:
+        if len(self.checkpoint.nodes) >= self.settings.nodes:
+            return f"all {self.settings.nodes} nodes have been run"
+        return "no node is left to expand"
+
+    def _measure_sealed(self) -> None:
+        for measured in measure_sealed(self.checkpoint, self.experiment):
+            self._append(
+                "node_evaluated",
+                node_id=measured.node_id,
+                metrics=measured.metrics,
+                metrics_with_metadata=measured.metadata,
+            )
+
+    def result(self, reason: str, *, interrupted: bool) -> StudyResult:
+        """The study as it stands now."""
+        state = self.checkpoint.state
+        view = search_view(self.checkpoint, self._limits, len(self.checkpoint.nodes))
+        top = best(list(view.nodes.values()))
+        node = self.checkpoint.nodes[top.id] if top is not None else None
+        formula = self._formula(node)
+        return StudyResult(
+            checkpoint=self.checkpoint.path,
+            reason=reason,
+            goal=state.goal,
+            primary_metric=state.primary_metric,
+            higher_is_better=bool(state.higher_is_better),
+            best=replace(node) if node is not None else None,
+            formula=formula,
+            latex=_latex(formula, self.experiment),
+            sealed_metrics=SealedResult.of_node(node),
+            warnings=self.warnings,
+            seconds=time.monotonic() - self._started,
+            interrupted=interrupted,
+        )
+
+    def _formula(self, node: NodeState | None) -> str | None:
+        if node is None or self.experiment.kind != "symbolic":
+            return None
+        text = read_relative(self.checkpoint.path, node).submission.get("formula")
+        return f"{self.experiment.target} = {text}" if text else None
+
+    # ----------------------------------------------------------------------------------------------- events
+
+    def _append(self, event: str, **fields: Any) -> None:  # noqa: ANN401 - the fields of the event
+        recorded = self.checkpoint.append(event, **fields)
+        if self._on_event is not None:
+            self._on_event(recorded, self.checkpoint)
+
+    def _tick(self) -> None:
+        if self._on_event is not None:
+            running = [
+                {"node_id": node.task.node_id, "label": node.task.label, "seconds": node.seconds}
+                for node in self._pool.running.values()
+            ]
+            self._on_event({"event": "tick", "running": running}, self.checkpoint)
+
+
+def _latex(formula: str | None, experiment: Experiment) -> str | None:
+    if formula is None:
+        return None
+    from sr_harness.engine import latex, parse, var
+
+    right = formula.split(" = ", 1)[1]
+    return f"{latex(var(experiment.target or 'y'))} = {latex(parse(right))}"
+
+
+@contextmanager
+def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the study at the next step; a second one ends it the usual way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
