@@ -13,17 +13,20 @@ from __future__ import annotations
 from .build import bind, substitute
 from .evaluation import compile_, evaluate, jacobian, to_callable
 from .expression import Expression, complexity, parameters, relations, variables
+from .fitting import FitResult, fit
 from .parser import parse
 from .rendering import render
 from .structure import Structure
 
 __all__ = [
     "Expression",
+    "FitResult",
     "Structure",
     "bind",
     "compile_",
     "complexity",
     "evaluate",
+    "fit",
     "jacobian",
     "parameters",
     "parse",

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import AlignmentError, ExpressionError, UnknownNameError
 from .expression import Expression, parameters, variables
 from .graph import GraphBinding, bind_graph
-from .program import Leaf, Program, compile_program, differentiate, execute
+from .kernels import Array, Value
+from .program import Leaf, Program, Step, compile_program, differentiate, execute
 from .structure import Structure
 
-Array = NDArray[np.float64]
 BLOCK: Final = 16_384
 """Rows computed at a time: a handful of such blocks fits the second-level cache of common processors."""
 
@@ -88,7 +88,7 @@ def to_callable(expr: Expression, names: Sequence[str] | None = None) -> Callabl
     order = tuple(variables(expr) if names is None else names)
     free = frozenset(parameters(expr))
 
-    def function(*arrays: ArrayLike, **by_name: Any) -> Array:
+    def function(*arrays: ArrayLike, **by_name: ArrayLike) -> Array:
         if len(arrays) > len(order):
             raise TypeError(f"{len(arrays)} arrays given, but the formula takes {len(order)}: {', '.join(order)}")
         data = dict(zip(order, arrays, strict=False))
@@ -122,15 +122,15 @@ def jacobian(
     }
     leaves = binding.leaf_values(parameter_values(program, params))
     with np.errstate(all="ignore"):
-        value, tangents = differentiate(program, leaves, seeds, binding.graph_step())
+        value, tangents = differentiate(program, leaves, seeds, binding.graph_step)
         columns = [binding.finish(tangents.get(k, np.float64(0.0))) for k in range(len(names))]
         values = binding.finish(value)
     return values, np.stack(columns, axis=-1) if columns else np.empty((*values.shape, 0))
 
 
-def parameter_values(program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
+def parameter_values(program: Program, given: Mapping[str, Value]) -> dict[str, Value]:
     """The value of every parameter of the program: given, or its start value."""
-    values: dict[str, Any] = {}
+    values: dict[str, Value] = {}
     for leaf in program.leaves:
         if leaf.node.op != "param":
             continue
@@ -188,23 +188,29 @@ class Binding:
     """A program with the arrays of its leaves, checked; parameters are still open."""
 
     program: Program
-    arrays: list[Any]  # per leaf: an array or a number; None for a parameter
+    arrays: list[Value]  # per leaf: an array or a number; None for a parameter
     shape: tuple[int, ...]
     graph: GraphBinding | None = None
     lengths: tuple[int, ...] = ()
 
-    def leaf_values(self, params: Mapping[str, Any]) -> list[Any]:
+    def leaf_values(self, params: Mapping[str, Value]) -> list[Value]:
         """The values of the leaves on all rows at once."""
         return [
             params[leaf.node.name or ""] if array is None else as_float(array)
             for leaf, array in zip(self.program.leaves, self.arrays, strict=True)
         ]
 
-    def graph_step(self) -> Any:
-        """How graph steps are computed; irrelevant for a table."""
-        return self.graph.step if self.graph is not None else None
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """The shape that results have while computing: on a graph, with a last dimension for nodes or rows."""
+        return self.shape if self.graph is None else self.lengths
 
-    def run(self, params: Mapping[str, Any]) -> Array:
+    def graph_step(self, step: Step, value: Value) -> Value:
+        """How graph steps are computed; `bind` has made sure that a table has none."""
+        assert self.graph is not None
+        return self.graph.step(step, value)
+
+    def run(self, params: Mapping[str, Value]) -> Array:
         """Evaluate with these parameter values."""
         with np.errstate(all="ignore"):
             if self.graph is not None:
@@ -213,7 +219,7 @@ class Binding:
                 return self.finish(execute(self.program, self.leaf_values(params)))
             return self.run_in_blocks(params)
 
-    def run_in_blocks(self, params: Mapping[str, Any]) -> Array:
+    def run_in_blocks(self, params: Mapping[str, Value]) -> Array:
         """Work through a long table block by block, writing into the result."""
         total = int(np.prod(self.shape))
         flat = [a if a is None or np.ndim(a) == 0 else a.reshape(-1) for a in self.arrays]
@@ -233,26 +239,25 @@ class Binding:
                 out[...] = value
         return result.reshape(self.shape)
 
-    def finish(self, value: Any) -> Array:
+    def finish(self, value: Value) -> Array:
         """The raw result in the shape that the caller sees, in memory of its own."""
-        if self.graph is None:
-            return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), self.shape))
-        return np.array(np.broadcast_to(value, self.lengths), dtype=np.float64).reshape(self.shape)
+        full = np.broadcast_to(np.asarray(value, dtype=np.float64), self.full_shape)
+        return np.array(full).reshape(self.shape)
 
 
-def as_float(array: Any) -> Any:
+def as_float(array: Value) -> Value:
     """float64 without a copy where it is already."""
     return np.asarray(array, dtype=np.float64) if np.ndim(array) else np.float64(array)
 
 
 def bind(program: Program, data: Mapping[str, ArrayLike], structure: Structure | None = None) -> Binding:
     """Find and check the arrays of a program's leaves."""
-    arrays: list[Any] = []
+    arrays: list[Value] = []
     axes: set[tuple[str, ...]] = set()
     for leaf in program.leaves:
         arrays.append(_leaf_array(leaf, data))
         if structure is not None and arrays[-1] is not None:
-            axes.add(structure.axes_of(_leaf_name(leaf)))
+            axes.add(structure.axes_of(leaf.column))
     if structure is None and program.has_graph:
         raise AlignmentError(
             "the formula has graph terms or delay(…); pass structure=Structure.from_context(context)"
@@ -262,27 +267,23 @@ def bind(program: Program, data: Mapping[str, ArrayLike], structure: Structure |
     return _bind_structured(program, arrays, data, structure)
 
 
-def _leaf_name(leaf: Leaf) -> str:
-    return (leaf.node.args[0].name if leaf.node.op == "group" else leaf.node.name) or ""
-
-
-def _leaf_array(leaf: Leaf, data: Mapping[str, ArrayLike]) -> Any:
+def _leaf_array(leaf: Leaf, data: Mapping[str, ArrayLike]) -> Value:
     if leaf.node.op == "param":
         return None
-    array = column(_leaf_name(leaf), data)
-    return group_values(leaf.node, array) if leaf.node.op == "group" else numeric(_leaf_name(leaf), array)
+    array = column(leaf.column, data)
+    return group_values(leaf.node, array) if leaf.node.op == "group" else numeric(leaf.column, array)
 
 
-def _common_shape(program: Program, arrays: list[Any], data: Mapping[str, ArrayLike]) -> tuple[int, ...]:
+def _common_shape(program: Program, arrays: list[Value], data: Mapping[str, ArrayLike]) -> tuple[int, ...]:
     first: tuple[str, tuple[int, ...]] | None = None
     for leaf, array in zip(program.leaves, arrays, strict=True):
         if array is None or np.ndim(array) == 0:
             continue
         if first is None:
-            first = (_leaf_name(leaf), np.shape(array))
+            first = (leaf.column, np.shape(array))
         elif np.shape(array) != first[1]:
             raise AlignmentError(
-                f"{first[0]!r} has shape {first[1]} but {_leaf_name(leaf)!r} has shape {np.shape(array)}; "
+                f"{first[0]!r} has shape {first[1]} but {leaf.column!r} has shape {np.shape(array)}; "
                 "nothing is broadcast silently: give columns of one shape, or numbers"
             )
     if first is not None:
@@ -294,17 +295,17 @@ def _common_shape(program: Program, arrays: list[Any], data: Mapping[str, ArrayL
 
 
 def _bind_structured(
-    program: Program, arrays: list[Any], data: Mapping[str, ArrayLike], structure: Structure
+    program: Program, arrays: list[Value], data: Mapping[str, ArrayLike], structure: Structure
 ) -> Binding:
-    names = list(dict.fromkeys(_leaf_name(leaf) for leaf in program.leaves if leaf.node.op != "param"))
+    names = list(dict.fromkeys(leaf.column for leaf in program.leaves if leaf.node.op != "param"))
     graph = bind_graph(program, data, structure, names)
     lengths: dict[str, tuple[int, str]] = {}
-    placed: list[Any] = []
+    placed: list[Value] = []
     for leaf, array in zip(program.leaves, arrays, strict=True):
         if array is None:
             placed.append(None)
             continue
-        name = _leaf_name(leaf)
+        name = leaf.column
         _check_lengths(name, array, structure, graph, lengths)
         arranged = structure.arrange(name, array, graph.layout)
         index = leaf.node.args[0].index if leaf.node.op == "group" else leaf.node.index

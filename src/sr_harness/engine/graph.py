@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import AlignmentError
+from .kernels import Value
 from .program import Context, Leaf, Program, Step
 from .structure import Structure
 
 _COMBINED_LIMIT = 4096
 
 
-def relation_rows(name: str, data: Mapping[str, Any], structure: Structure, columns: int) -> NDArray[np.intp]:
+def relation_rows(name: str, data: Mapping[str, Value], structure: Structure, columns: int) -> NDArray[np.intp]:
     """The checked index array of a relation, shape (rows, columns)."""
     if name not in structure.relation_names or name not in data:
         known = ", ".join(structure.relation_names) or "none"
@@ -48,14 +48,14 @@ class GraphBinding:
     kinds: dict[int, str | None]
     times: NDArray[np.float64] | None
 
-    def place(self, value: Any, context: Context, letter: str) -> Any:
+    def place(self, value: Value, context: Context, letter: str) -> Value:
         """A node array on the rows of the relation of `context`, read at the end point `letter`."""
         if context is None or np.ndim(value) == 0 or np.shape(value)[-1] == 1:
             return value
         relation, index = context
         return np.take(value, self.rows[relation][:, index.index(letter)], axis=-1)
 
-    def step(self, step: Step, value: Any) -> Any:
+    def step(self, step: Step, value: Value) -> Value:
         """Compute a `sum`, `gather` or `delay`."""
         if step.op == "delay":
             return self.delayed(step, value)
@@ -69,7 +69,7 @@ class GraphBinding:
         )
         return self.place(summed, step.context, step.node.index[0])
 
-    def delayed(self, step: Step, value: Any) -> Any:
+    def delayed(self, step: Step, value: Value) -> Value:
         """Linear interpolation along the time axis; NaN before the first sample."""
         if self.times is None or self.structure.time_axis not in self.layout:
             raise AlignmentError("delay(…) needs a time axis: an axis called 'time' that its operand lies on")
@@ -95,7 +95,7 @@ def interpolate(
     return np.where(part == 0.0, low, np.where(part == 1.0, high, low + part * (high - low)))
 
 
-def segment_sum(value: Any, target: NDArray[np.intp], nodes: int, dimensions: int) -> NDArray[np.float64]:
+def segment_sum(value: Value, target: NDArray[np.intp], nodes: int, dimensions: int) -> NDArray[np.float64]:
     """Sum the last axis of `value` into `nodes` bins given by `target`."""
     array = np.asarray(value, dtype=np.float64)
     lead = array.shape[:-1] if array.ndim else (1,) * (dimensions - 1)
@@ -116,7 +116,7 @@ def segment_sum(value: Any, target: NDArray[np.intp], nodes: int, dimensions: in
     return result.reshape(*lead, nodes)
 
 
-def bind_graph(program: Program, data: Mapping[str, Any], structure: Structure, names: list[str]) -> GraphBinding:
+def bind_graph(program: Program, data: Mapping[str, Value], structure: Structure, names: list[str]) -> GraphBinding:
     """Tie a program to the data, checking that everything lives where it is used."""
     rows: dict[str, NDArray[np.intp]] = {}
     for step in program.steps:
@@ -135,7 +135,7 @@ def bind_graph(program: Program, data: Mapping[str, Any], structure: Structure, 
     return binding
 
 
-def _numeric(array: Any) -> bool:
+def _numeric(array: Value) -> bool:
     return np.asarray(array).dtype.kind in "fiub"
 
 
@@ -144,7 +144,7 @@ def _leaf_kind(leaf: Leaf, structure: Structure) -> str | None:
     node = leaf.node
     if node.op == "param":
         return None
-    name = (node.args[0].name if node.op == "group" else node.name) or ""
+    name = leaf.column
     kind = structure.kind(name)
     if leaf.context is None or kind is None:
         if leaf.context is not None and node.index and kind is None:

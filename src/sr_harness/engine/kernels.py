@@ -7,71 +7,73 @@ values like any other; integers have become floats before they arrive.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Kernel = Callable[..., Any]
+Value: TypeAlias = Any
+"""An array or a NumPy scalar: everything here works on both, and the result is what NumPy makes of them."""
+Kernel = Callable[..., Value]
 
 LN10: Final = float(np.log(10.0))
 LN2: Final = float(np.log(2.0))
 
 
-def _sigmoid(x: Any, out: Any = None) -> Any:
+def _sigmoid(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.add(np.exp(np.negative(x)), 1.0), out=out)
 
 
-def _sec(x: Any, out: Any = None) -> Any:
+def _sec(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.cos(x), out=out)
 
 
-def _csc(x: Any, out: Any = None) -> Any:
+def _csc(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.sin(x), out=out)
 
 
-def _cot(x: Any, out: Any = None) -> Any:
+def _cot(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.tan(x), out=out)
 
 
-def _sech(x: Any, out: Any = None) -> Any:
+def _sech(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.cosh(x), out=out)
 
 
-def _cube(x: Any, out: Any = None) -> Any:
+def _cube(x: Value, out: Value = None) -> Value:
     return np.multiply(np.square(x), x, out=out)
 
 
-def _fourth(x: Any, out: Any = None) -> Any:
+def _fourth(x: Value, out: Value = None) -> Value:
     return np.square(np.square(x), out=out)
 
 
-def _fifth(x: Any, out: Any = None) -> Any:
+def _fifth(x: Value, out: Value = None) -> Value:
     return np.multiply(np.square(np.square(x)), x, out=out)
 
 
-def _sixth(x: Any, out: Any = None) -> Any:
+def _sixth(x: Value, out: Value = None) -> Value:
     return np.square(np.multiply(np.square(x), x), out=out)
 
 
-def _eighth(x: Any, out: Any = None) -> Any:
+def _eighth(x: Value, out: Value = None) -> Value:
     return np.square(np.square(np.square(x)), out=out)
 
 
-def _inverse_square(x: Any, out: Any = None) -> Any:
+def _inverse_square(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.square(x), out=out)
 
 
-def _three_halves(x: Any, out: Any = None) -> Any:
+def _three_halves(x: Value, out: Value = None) -> Value:
     return np.multiply(x, np.sqrt(x), out=out)
 
 
-def _inverse_sqrt(x: Any, out: Any = None) -> Any:
+def _inverse_sqrt(x: Value, out: Value = None) -> Value:
     return np.reciprocal(np.sqrt(x), out=out)
 
 
-def _identity(x: Any, out: Any = None) -> Any:
+def _identity(x: Value, out: Value = None) -> Value:
     return np.positive(x, out=out)
 
 
@@ -126,7 +128,7 @@ POWERS: Final[dict[float, Kernel]] = {
 """Powers with a constant exponent that are faster, and no less exact, than the general one."""
 
 
-_UNARY_SLOPE: Final[dict[str, Callable[[Any, Any], Any]]] = {
+_UNARY_SLOPE: Final[dict[str, Callable[[Value, Value], Value]]] = {
     "neg": lambda x, y: -1.0,
     "sin": lambda x, y: np.cos(x),
     "cos": lambda x, y: -np.sin(x),
@@ -153,12 +155,12 @@ _UNARY_SLOPE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def slope(op: str, x: Any, y: Any) -> Any:
+def slope(op: str, x: Value, y: Value) -> Value:
     """Derivative of the unary operation `op` at `x`, where `y` is its value there."""
     return _UNARY_SLOPE[op](x, y)
 
 
-def slopes(op: str, a: Any, b: Any, y: Any, need_a: bool, need_b: bool) -> tuple[Any, Any]:
+def slopes(op: str, a: Value, b: Value, y: Value, need_a: bool, need_b: bool) -> tuple[Value, Value]:
     """Partial derivatives of the binary operation `op`; one that is not needed is None.
 
     `None` for a needed one never occurs; the number 1.0 marks an operand that passes through.
@@ -178,7 +180,7 @@ def slopes(op: str, a: Any, b: Any, y: Any, need_a: bool, need_b: bool) -> tuple
     return first.astype(np.float64), 1.0 - first.astype(np.float64)
 
 
-def _power_slopes(a: Any, b: Any, y: Any, need_a: bool, need_b: bool) -> tuple[Any, Any]:
+def _power_slopes(a: Value, b: Value, y: Value, need_a: bool, need_b: bool) -> tuple[Value, Value]:
     by_base = b * np.power(a, np.subtract(b, 1.0)) if need_a else None
     by_exponent = None
     if need_b:

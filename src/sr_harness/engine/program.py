@@ -16,6 +16,7 @@ import numpy as np
 
 from . import kernels
 from .expression import Expression
+from .kernels import Value
 
 Context = tuple[str, tuple[str, ...]] | None
 """Where a value lives: None for nodes and rows, else the relation whose rows carry it and its index letters."""
@@ -27,6 +28,11 @@ class Leaf(NamedTuple):
     register: int
     node: Expression
     context: Context
+
+    @property
+    def column(self) -> str:
+        """The column of the data that the leaf reads; of a parameter, its name."""
+        return (self.node.args[0].name if self.node.op == "group" else self.node.name) or ""
 
 
 class Step(NamedTuple):
@@ -64,12 +70,12 @@ class Program:
 
 @dataclass
 class _Compiler:
-    registers: dict[Any, int]
+    registers: dict[object, int]
     constants: list[tuple[int, np.float64]]
     leaves: list[Leaf]
     steps: list[list[Any]]
 
-    def new(self, key: Any) -> int:
+    def new(self, key: object) -> int:
         register = len(self.registers)
         self.registers[key] = register
         return register
@@ -87,13 +93,13 @@ class _Compiler:
         if node.op in ("min", "max"):
             current = args[0]
             for position, arg in enumerate(args[1:]):
-                key = (node, context) if position == len(args) - 2 else (node.op, current, arg)
+                key: object = (node, context) if position == len(args) - 2 else (node.op, current, arg)
                 current = self.emit(key, node.op, current, arg, node, context)
             return current
         second = args[1] if len(args) > 1 else -1
         return self.emit((node, context), node.op, args[0], second, node, context)
 
-    def emit(self, key: Any, op: str, a: int, b: int, node: Expression, context: Context) -> int:
+    def emit(self, key: object, op: str, a: int, b: int, node: Expression, context: Context) -> int:
         done = self.registers.get(key)
         if done is not None:
             return done
@@ -154,17 +160,17 @@ def _kernel(step: Step) -> kernels.Kernel | None:
     return kernels.UNARY.get(step.op) or kernels.BINARY.get(step.op)
 
 
-GraphStep = Callable[[Step, Any], Any]
+GraphStep = Callable[[Step, Value], Value]
 """Computes a step that runs over a relation or along time, from the value of its operand."""
 
 
-def _refuse(step: Step, value: Any) -> Any:
+def _refuse(step: Step, value: Value) -> Value:
     raise AssertionError(f"{step.op} reached an executor without structure")
 
 
 def execute(
-    program: Program, leaves: Sequence[Any], graph: GraphStep = _refuse, out: Any = None
-) -> Any:
+    program: Program, leaves: Sequence[Value], graph: GraphStep = _refuse, out: Value = None
+) -> Value:
     """Run the program on the values of its leaves.
 
     Args:
@@ -176,7 +182,7 @@ def execute(
     Returns:
         The result (`out`, where given and used).
     """
-    registers: list[Any] = [None] * program.size
+    registers: list[Value] = [None] * program.size
     for register, number in program.constants:
         registers[register] = number
     for leaf, value in zip(program.leaves, leaves, strict=True):
@@ -199,7 +205,7 @@ def execute(
     return registers[program.result]
 
 
-def _into(kernel: kernels.Kernel, step: Step, a: Any, registers: list[Any], out: Any) -> Any:
+def _into(kernel: kernels.Kernel, step: Step, a: Value, registers: list[Value], out: Value) -> Value:
     """The last step writes straight into the result, unless its operands are all scalars."""
     args = (a,) if step.b < 0 else (a, registers[step.b])
     if any(np.shape(arg) == out.shape for arg in args):
@@ -210,12 +216,12 @@ def _into(kernel: kernels.Kernel, step: Step, a: Any, registers: list[Any], out:
 class Tangents(NamedTuple):
     """A value and its derivatives; a parameter that the value does not depend on has no entry."""
 
-    value: Any
-    tangents: dict[int, Any]
+    value: Value
+    tangents: dict[int, Value]
 
 
 def differentiate(
-    program: Program, leaves: Sequence[Any], seeds: dict[int, int], graph: GraphStep = _refuse
+    program: Program, leaves: Sequence[Value], seeds: dict[int, int], graph: GraphStep = _refuse
 ) -> Tangents:
     """Run the program forward together with its derivatives.
 
@@ -228,8 +234,8 @@ def differentiate(
     Returns:
         The value and the derivative by each parameter, of shapes broadcastable to the value's.
     """
-    registers: list[Any] = [None] * program.size
-    tangents: list[dict[int, Any]] = [{} for _ in range(program.size)]
+    registers: list[Value] = [None] * program.size
+    tangents: list[dict[int, Value]] = [{} for _ in range(program.size)]
     for register, number in program.constants:
         registers[register] = number
     for position, (leaf, value) in enumerate(zip(program.leaves, leaves, strict=True)):
@@ -254,7 +260,7 @@ def differentiate(
     return Tangents(registers[program.result], tangents[program.result])
 
 
-def _chain_unary(step: Step, a: Any, y: Any, inner: dict[int, Any]) -> dict[int, Any]:
+def _chain_unary(step: Step, a: Value, y: Value, inner: dict[int, Value]) -> dict[int, Value]:
     if not inner:
         return {}
     if step.op == "pow":
@@ -266,12 +272,12 @@ def _chain_unary(step: Step, a: Any, y: Any, inner: dict[int, Any]) -> dict[int,
 
 
 def _chain_binary(
-    step: Step, a: Any, b: Any, y: Any, left: dict[int, Any], right: dict[int, Any]
-) -> dict[int, Any]:
+    step: Step, a: Value, b: Value, y: Value, left: dict[int, Value], right: dict[int, Value]
+) -> dict[int, Value]:
     if not left and not right:
         return {}
     by_a, by_b = kernels.slopes(step.op, a, b, y, bool(left), bool(right))
-    result: dict[int, Any] = {}
+    result: dict[int, Value] = {}
     for p, t in left.items():
         result[p] = t if step.op in ("add", "sub") else by_a * t
     for p, t in right.items():
