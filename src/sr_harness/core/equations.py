@@ -32,7 +32,7 @@ _LEFT_SIDE = re.compile(r"(?P<name>[^\W\d²³][^\W²³]*)(?:\([^()]*\))?[²³]?\
 _AFTER_NUMBER = re.compile(r"\d\s*$")
 _UNIT_WORDS = frozenset({"unit", "units", "in", "单位"})
 _START = re.compile(r"(?<![\w.)])\w")
-_LONGEST_TEXT = 4000  # what follows is no description, and must not cost time
+_LONGEST_EXPRESSION = 300  # characters; without a limit a hostile text costs quadratic time
 
 
 @dataclass
@@ -49,7 +49,6 @@ class Expression:
 
 def find_equation(text: str, names: Collection[str]) -> str | None:
     """Return an equation, or an expression in the variables `names`, that stands in `text`; None without."""
-    text = text[:_LONGEST_TEXT]
     return _assignment(text, names) or _bare(text, names)
 
 
@@ -97,6 +96,7 @@ def _bare(text: str, names: Collection[str]) -> str | None:
 
 def read_expression(text: str) -> Expression:
     """Read the longest prefix of `text` that is an expression."""
+    text = text[:_LONGEST_EXPRESSION]
     whole, pending = Expression(), Expression()
     depth, after_operand, last_name = 0, False, ""
     for token in _TOKEN.finditer(text):

@@ -46,14 +46,13 @@ _FORMS = (
     re.compile(_NAMED_LAW),
     *(re.compile(pattern) for pattern in _CHINESE),
 )
-_OPERATION_ON_VARIABLE = (
-    re.compile(
-        r"\b(?:square root|cube root|square|cube|logarithm|log|sine|cosine|exponential|reciprocal|inverse|"
-        r"product|sum|ratio|quotient|difference)\s+of\s+(?:the\s+)?(?P<name>[^\W\d]\w*)",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?P<name>[^\W\d_]\w*?)\s*的\s*(?:平方根?|立方根?|倒数|对数|指数|正弦|余弦)"),
+_OPERATION_ON = re.compile(
+    r"\b(?:square root|cube root|square|cube|logarithm|log|sine|cosine|exponential|reciprocal|inverse|"
+    r"product|sum|ratio|quotient|difference)\s+of\s+(?:the\s+)?(?P<name>[^\W\d]\w*)",
+    re.IGNORECASE,
 )
+_CHINESE_OPERATION = re.compile(r"的\s?(?:平方根?|立方根?|倒数|对数|指数|正弦|余弦)")
+_LONGEST_TEXT = 4000  # characters; what is longer is no description and must not cost time
 
 
 def lint_descriptions(descriptions: Mapping[str, str]) -> list[str]:
@@ -79,15 +78,27 @@ def lint_descriptions(descriptions: Mapping[str, str]) -> list[str]:
 
 def find_leak(text: str, names: Collection[str] = ()) -> str | None:
     """Return what `text` gives away ("contains the equation …", "names the functional form …"), or None."""
+    text = text[:_LONGEST_TEXT]
     equation = find_equation(text, names)
     if equation:
         return f"contains the equation {equation!r}"
-    for pattern in _FORMS:
-        found = pattern.search(text)
-        if found:
-            return f"names the functional form {found[0]!r}"
-    for pattern in _OPERATION_ON_VARIABLE:
-        for found in pattern.finditer(text):
-            if found["name"] in names:
-                return f"names the functional form {found[0]!r}"
+    form = _form(text) or _operation(text, names)
+    return f"names the functional form {form!r}" if form else None
+
+
+def _form(text: str) -> str | None:
+    found = next(filter(None, (pattern.search(text) for pattern in _FORMS)), None)
+    return found[0] if found else None
+
+
+def _operation(text: str, names: Collection[str]) -> str | None:
+    """An operation on one of the variables, put in words: "square of x", "x 的平方"."""
+    for found in _OPERATION_ON.finditer(text):
+        if found["name"] in names:
+            return found[0]
+    for found in _CHINESE_OPERATION.finditer(text):
+        before = text[: found.start()].rstrip()
+        name = next((name for name in names if name and before.endswith(name)), None)
+        if name:
+            return f"{name} {found[0]}"
     return None
