@@ -37,13 +37,17 @@ class _Family:
 _FAMILIES = (
     _Family("Power law", ("power_law",), "products of powers of the inputs, straight lines in logarithms"),
     _Family("Sparse polynomial", ("linear", "polynomial"), "a short sum of products of the inputs"),
-    _Family("Composite form", ("composite",), "a short sum inside one outer function, or of simple functions"),
+    _Family(
+        "Composite form", ("composite",), "a short sum inside one outer function, or of simple functions"
+    ),
     _Family("Ratio of polynomials", ("rational",), "saturation, poles and asymptotes"),
     _Family("Exponential", ("exponential",), "growth or decay at a constant rate"),
     _Family("Periodic", ("sinusoid",), "oscillation at one frequency"),
     _Family("Free search", ("genetic",), "genetic programming over all operators"),
 )
-_NETWORK = _Family("Interaction on the network", ("network",), "own dynamics plus a sum of pairwise terms over neighbours")
+_NETWORK = _Family(
+    "Interaction on the network", ("network",), "own dynamics plus a sum of pairwise terms over neighbours"
+)
 
 
 def symbolic_ideas(experiment: Experiment, profile: DataProfile) -> list[dict[str, Any]]:

@@ -62,7 +62,9 @@ def _guarded(task: NodeTask, records_dir: Path) -> NodeOutcome:
         return errored(task.node_id, str(error))
     except Exception as error:  # noqa: BLE001 - one node's failure of any kind must never end the run
         (records_dir / CRASH_LOG).write_text(traceback.format_exc(), encoding="utf-8")
-        return errored(task.node_id, f"{type(error).__name__}: {error} (details in records/{task.node_id}/{CRASH_LOG})")
+        return errored(
+            task.node_id, f"{type(error).__name__}: {error} (details in records/{task.node_id}/{CRASH_LOG})"
+        )
 
 
 def errored(node_id: str, reason: str) -> NodeOutcome:
@@ -93,7 +95,10 @@ def build_session(task: NodeTask) -> NodeSession:
     work_dir = checkpoint / "experiments" / task.node_id
     records_dir = checkpoint / "records" / task.node_id
     runner = Runner(
-        records_dir=records_dir, work_dir=work_dir, limits=Limits(wall_s=task.command_limit_s), node_id=task.node_id
+        records_dir=records_dir,
+        work_dir=work_dir,
+        limits=Limits(wall_s=task.command_limit_s),
+        node_id=task.node_id,
     )
     symbolic = None
     if task.experiment.kind == "symbolic":

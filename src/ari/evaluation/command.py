@@ -69,7 +69,11 @@ def _measurement(values: Sequence[tuple[int, float]]) -> Measurement:
         worst = next(number for number in numbers if not math.isfinite(number))
         return Measurement(worst, len(numbers), worst, worst, tuple(index for index, _ in values))
     return Measurement(
-        statistics.median(numbers), len(numbers), min(numbers), max(numbers), tuple(index for index, _ in values)
+        statistics.median(numbers),
+        len(numbers),
+        min(numbers),
+        max(numbers),
+        tuple(index for index, _ in values),
     )
 
 
@@ -151,7 +155,9 @@ def _fault(task: NodeTask, records: Sequence[RunRecord], found: dict[str, Measur
     name = task.experiment.primary_metric
     if not records:
         return "the node ran no command"
-    bad = next((record for record in records if record.outcome != "ok" and record.label != CEILING_LABEL), None)
+    bad = next(
+        (record for record in records if record.outcome != "ok" and record.label != CEILING_LABEL), None
+    )
     if bad is not None:
         return _describe_failure(bad)
     if name not in found:

@@ -86,7 +86,9 @@ def prepare_data(experiment: Experiment, folder: Path, checkpoint: Path, *, seed
     inputs = choose_inputs(context, target, experiment.inputs)
     axis = context.variable_axes[target][0] if context.variable_axes[target] else ""
     if not axis:
-        raise ExperimentError(f"the target {target!r} is a single number; a law needs at least {MIN_ROWS} rows")
+        raise ExperimentError(
+            f"the target {target!r} is a single number; a law needs at least {MIN_ROWS} rows"
+        )
     usable, warnings = _usable_rows(context, target, inputs, axis)
     _check_target(context, target, axis, usable)
     blocked = len(context.variable_axes[target]) > 1
@@ -118,7 +120,8 @@ def choose_inputs(context: AgentContext, target: str, wanted: Sequence[str] | No
     missing = [name for name in wanted or () if name not in context.data]
     if missing:
         raise ExperimentError(
-            f"the data have no input called {', '.join(map(repr, missing))}", cure=f"There are: {', '.join(names)}."
+            f"the data have no input called {', '.join(map(repr, missing))}",
+            cure=f"There are: {', '.join(names)}.",
         )
     if context.data[target].dtype.kind not in "fiub":
         raise ExperimentError(f"the target {target!r} holds text, not numbers")
@@ -141,12 +144,16 @@ def _usable_rows(
         axes = context.variable_axes.get(name, (name,))
         if axis not in axes or context.data[name].dtype.kind not in "f":
             continue
-        finite = np.isfinite(np.moveaxis(context.data[name], axes.index(axis), 0)).reshape(length, -1).all(axis=1)
+        finite = (
+            np.isfinite(np.moveaxis(context.data[name], axes.index(axis), 0)).reshape(length, -1).all(axis=1)
+        )
         if not finite.all():
             rows = np.flatnonzero(~finite)
             shown = ", ".join(str(row + 1) for row in rows[:8]) + (", …" if len(rows) > 8 else "")
             plural = "row" if len(rows) == 1 else "rows"
-            warnings.append(f"{name} is missing or infinite in {plural} {shown}: {len(rows)} {plural} left out")
+            warnings.append(
+                f"{name} is missing or infinite in {plural} {shown}: {len(rows)} {plural} left out"
+            )
             good &= finite
     return np.flatnonzero(good), warnings
 
@@ -174,7 +181,11 @@ def hash_source(experiment: Experiment, folder: Path) -> str:
 
 def hash_directory(directory: Path) -> str:
     """SHA-256 over the names and contents of a directory's files, in name order."""
-    entries = [[p.relative_to(directory).as_posix(), _hash_file(p)] for p in sorted(directory.rglob("*")) if p.is_file()]
+    entries = [
+        [p.relative_to(directory).as_posix(), _hash_file(p)]
+        for p in sorted(directory.rglob("*"))
+        if p.is_file()
+    ]
     return hashlib.sha256(strict_dumps(entries)).hexdigest()
 
 

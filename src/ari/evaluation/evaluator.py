@@ -23,7 +23,11 @@ def evaluate_node(task: NodeTask) -> NodeOutcome:
 
     records = load(checkpoint / "records" / task.node_id, node_id=task.node_id).runs
     outcome = evaluate_command_node(task, work_dir, records, reference=_root_value(task))
-    return outcome.model_copy(update={"sterile": False}) if outcome.status == "errored" else _mark_sterile(task, outcome)
+    return (
+        outcome.model_copy(update={"sterile": False})
+        if outcome.status == "errored"
+        else _mark_sterile(task, outcome)
+    )
 
 
 def _root_value(task: NodeTask) -> float | None:

@@ -12,7 +12,10 @@ import re
 from collections.abc import Iterator
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
-_LINE = re.compile(rf"^\s*([^\W\d][\w.%/()\[\]-]*(?: [\w.%/()\[\]-]+){{0,3}})\s*[:=]\s*({_NUMBER})(?:\s+\S{{1,20}})?\s*$", re.IGNORECASE)
+_LINE = re.compile(
+    rf"^\s*([^\W\d][\w.%/()\[\]-]*(?: [\w.%/()\[\]-]+){{0,3}})\s*[:=]\s*({_NUMBER})(?:\s+\S{{1,20}})?\s*$",
+    re.IGNORECASE,
+)
 
 
 def parse_metrics(text: str) -> dict[str, float]:

@@ -43,7 +43,9 @@ def supported_provenance(
     """The declared tags that hold; a tag that promises a measurement and is not borne out is dropped."""
     kept: dict[str, str] = {}
     for name, tag in declared.items():
-        if tag in PLAIN_TAGS or (tag in MEASURED_TAGS and name in found and _was_measured(name, records, work_dir)):
+        if tag in PLAIN_TAGS or (
+            tag in MEASURED_TAGS and name in found and _was_measured(name, records, work_dir)
+        ):
             kept[name] = tag
     return kept
 

@@ -128,7 +128,9 @@ def _is_sterile(task: NodeTask, formula: str) -> bool:
     return parent is not None and task.label != "validation" and parent.submission.get("formula") == formula
 
 
-def _add_interval(metadata: dict[str, Any], text: str, context: AgentContext, target: str, *, seed: int) -> None:
+def _add_interval(
+    metadata: dict[str, Any], text: str, context: AgentContext, target: str, *, seed: int
+) -> None:
     """Add a 95 % bootstrap interval of nrmse over the rows of the first axis (percentile method)."""
     axis = context.variable_axes[target][0]
     length = len(context.data[axis])

@@ -45,7 +45,9 @@ def measure_sealed(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[S
         return
     sealed = checkpoint.meta.sealed or {}
     context = open_holdout(
-        checkpoint.path, committed=sealed.get("sha256", ""), reason="final candidates: " + ", ".join(n.id for n, _ in finalists)
+        checkpoint.path,
+        committed=sealed.get("sha256", ""),
+        reason="final candidates: " + ", ".join(n.id for n, _ in finalists),
     )
     for node, formula in finalists:
         measured = measure_formula(formula, context, experiment.target or "")

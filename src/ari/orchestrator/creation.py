@@ -50,16 +50,20 @@ class Prepared:
     checkpoint: Checkpoint
     experiment: Experiment
     ideas: list[dict[str, Any]]
+    settings: Settings
     warnings: tuple[str, ...]
 
 
-def create_study(source: Path, output: Path | None, settings: Settings) -> Prepared:
+def create_study(
+    source: Path, output: Path | None, settings: Settings, *, parallel_given: bool = True
+) -> Prepared:
     """Check an experiment and create its checkpoint.
 
     Args:
         source: The `experiment.md`.
         output: Directory of the checkpoint; default: a fresh one below `runs/`, named after the title.
         settings: Settings of the run.
+        parallel_given: Whether the user has said how many nodes to run at a time.
 
     Raises:
         ExperimentError: When the experiment cannot be run as written.
@@ -70,6 +74,8 @@ def create_study(source: Path, output: Path | None, settings: Settings) -> Prepa
     experiment = parse_experiment(text, folder=source.parent, name=str(source))
     criteria = _criteria(text, experiment)
     experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
+    if experiment.kind == "command":
+        settings = _one_at_a_time(settings, parallel_given=parallel_given)
     path = output or _fresh_directory(experiment.title)
     checkpoint, profile, warnings = _open_store(path, source, experiment, criteria, settings)
     try:
@@ -77,7 +83,13 @@ def create_study(source: Path, output: Path | None, settings: Settings) -> Prepa
     except BaseException:
         checkpoint.close()
         raise
-    return Prepared(checkpoint, experiment, ideas, warnings)
+    return Prepared(checkpoint, experiment, ideas, settings, warnings)
+
+
+def _one_at_a_time(settings: Settings, *, parallel_given: bool) -> Settings:
+    """Commands are timed, and side by side they would disturb each other; so each result is also seen at once."""
+    parallel = settings.parallel if parallel_given else 1
+    return settings.model_copy(update={"parallel": parallel, "lookahead": parallel})
 
 
 def _criteria(text: str, experiment: Experiment) -> EvaluationCriteria:

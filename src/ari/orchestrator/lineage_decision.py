@@ -43,7 +43,12 @@ class LineageDecision(NamedTuple):
 
 
 def decide(
-    view: SearchView, rule: StagnationRule, *, ideas: int, used_ideas: Sequence[int], switched_at: Sequence[int]
+    view: SearchView,
+    rule: StagnationRule,
+    *,
+    ideas: int,
+    used_ideas: Sequence[int],
+    switched_at: Sequence[int],
 ) -> LineageDecision | None:
     """Apply the rule.
 
@@ -80,7 +85,9 @@ def _react(
     finding = f"the last {len(window)} scores differ by {spread:.4g}, less than {rule.threshold:g}"
     unused = [index for index in range(ideas) if index not in used_ideas]
     if unused and switches < rule.max_switches:
-        return LineageDecision(node.id, "switch_to_idea", f"{finding}; turning to idea {unused[0] + 1}", unused[0])
+        return LineageDecision(
+            node.id, "switch_to_idea", f"{finding}; turning to idea {unused[0] + 1}", unused[0]
+        )
     if len(window) < rule.window:
         return None
     why = "no idea is left untried" if not unused else f"the search has already turned {switches} times"

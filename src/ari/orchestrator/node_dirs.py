@@ -1,7 +1,7 @@
 """A node's folders: seeding the work_dir from the parent, and what the node changed in it.
 
-    experiments/<node_id>/   the node's work_dir
-    records/<node_id>/       run records, trace, outcome, and `seeded.json`: the folder as it was handed over
+experiments/<node_id>/   the node's work_dir
+records/<node_id>/       run records, trace, outcome, and `seeded.json`: the folder as it was handed over
 """
 
 from __future__ import annotations

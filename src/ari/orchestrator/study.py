@@ -80,17 +80,21 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     """
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
     settings = load(options=given).settings
-    prepared = create_study(options.experiment, options.output, settings)
-    if prepared.experiment.kind == "command" and options.parallel is None:
-        settings = settings.model_copy(update={"parallel": 1})  # side by side, measurements disturb each other
+    prepared = create_study(
+        options.experiment, options.output, settings, parallel_given=options.parallel is not None
+    )
     with prepared.checkpoint as checkpoint:
-        study = Study(checkpoint, prepared.experiment, prepared.ideas, settings, on_event)
+        study = Study(checkpoint, prepared.experiment, prepared.ideas, prepared.settings, on_event)
         study.warnings.extend(prepared.warnings)
         return study.run()
 
 
 def resume(
-    path: Path, *, nodes: int | None = None, parallel: int | None = None, on_event: EventListener | None = None
+    path: Path,
+    *,
+    nodes: int | None = None,
+    parallel: int | None = None,
+    on_event: EventListener | None = None,
 ) -> StudyResult:
     """Go on with a study.
 
@@ -108,18 +112,16 @@ def resume(
         _verify_source(checkpoint)
         document = dict(checkpoint.state.settings)
         experiment = Experiment.model_validate(document.pop("experiment"))
-        options = {"nodes": nodes, "parallel": parallel if parallel is not None else _parallel(experiment)}
-        settings = load(checkpoint.path, options=document | {k: v for k, v in options.items() if v is not None})
+        given = {
+            name: value for name, value in (("nodes", nodes), ("parallel", parallel)) if value is not None
+        }
+        settings = load(checkpoint.path, options=document | given)
         ideas = orjson.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
         study = Study(checkpoint, experiment, ideas, settings.settings, on_event)
         if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
             study.warnings.append("the study had already ended; nothing was left to do")
             return study.result(checkpoint.state.finished, interrupted=False)
         return study.run(resumed=True)
-
-
-def _parallel(experiment: Experiment) -> int | None:
-    return 1 if experiment.kind == "command" else None
 
 
 def _verify_source(checkpoint: Checkpoint) -> None:

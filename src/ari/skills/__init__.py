@@ -31,7 +31,9 @@ def build_server(name: str, session: object) -> MCPServer:
     return server
 
 
-def call_tool(name: str, session: object, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+def call_tool(
+    name: str, session: object, tool: str, arguments: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Call one tool of a skill through the MCP client, in this process.
 
     Raises:

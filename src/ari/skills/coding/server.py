@@ -91,10 +91,14 @@ class _CodingTools:
             "duration_s": record.duration_s,
             "stdout": record.stdout[-MAX_TEXT:],
             "stderr": record.stderr[-MAX_TEXT:],
-            "metrics": {name: value if abs(value) < float("inf") else None for name, value in metrics.items()},
+            "metrics": {
+                name: value if abs(value) < float("inf") else None for name, value in metrics.items()
+            },
         }
 
-    def emit_results(self, params: dict[str, Any], provenance: dict[str, str] | None = None) -> dict[str, Any]:
+    def emit_results(
+        self, params: dict[str, Any], provenance: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """Write `results.json` from what the recorded runs of this node printed.
 
         Args:

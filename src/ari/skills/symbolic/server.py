@@ -40,7 +40,9 @@ def bind(function: Callable[..., dict[str, Any]], context: ToolContext) -> Calla
 
     hints = get_type_hints(function)
     signature = inspect.signature(function)
-    parameters = [p.replace(annotation=hints.get(p.name, p.annotation)) for p in signature.parameters.values()][1:]
+    parameters = [
+        p.replace(annotation=hints.get(p.name, p.annotation)) for p in signature.parameters.values()
+    ][1:]
     tool.__signature__ = signature.replace(parameters=parameters, return_annotation=dict[str, Any])  # type: ignore[attr-defined]
     tool.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": dict[str, Any]}
     del tool.__wrapped__

@@ -16,7 +16,9 @@ def command_policy(facts: dict[str, Any]) -> Steps:
     """Write the configuration down, run it, measure the ceiling beside it, and collect what was printed."""
     experiment = Experiment.model_validate(facts["experiment"] | {"question": ""})
     params = {p.name: p.baseline for p in experiment.parameters} | facts["plan"].get("params", {})
-    yield Call("write_file", {"path": "params.json", "content": json.dumps(params, indent=1, ensure_ascii=False)})
+    yield Call(
+        "write_file", {"path": "params.json", "content": json.dumps(params, indent=1, ensure_ascii=False)}
+    )
     script = "#!/usr/bin/env bash\nset -euo pipefail\n" + experiment.render_command(params) + "\n"
     yield Call("write_file", {"path": "run.sh", "content": script})
     repeats = experiment.repeats * (VALIDATION_FACTOR if facts["label"] == "validation" else 1)

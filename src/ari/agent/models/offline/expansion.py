@@ -15,7 +15,15 @@ GOOD_NRMSE = 1e-3
 EXACT_NRMSE = 1e-9
 """Below this nothing is left to improve in float64."""
 
-_IMPROVEMENTS = ({"refine": True}, {"strategies": ["composite"]}, {"strategies": ["rational", "polynomial"]}, {"strategies": ["genetic"]})
+RANDOM_TRIES = 200
+"""How often a configuration is drawn before the parameter space counts as exhausted."""
+
+_IMPROVEMENTS: tuple[dict[str, Any], ...] = (
+    {"refine": True},
+    {"strategies": ["composite"]},
+    {"strategies": ["rational", "polynomial"]},
+    {"strategies": ["genetic"]},
+)
 
 
 def propose(facts: dict[str, Any]) -> Proposal:
@@ -29,7 +37,11 @@ def propose(facts: dict[str, Any]) -> Proposal:
 
 def _draft(idea: dict[str, Any], index: int) -> Proposal:
     plan = {key: idea[key] for key in ("strategies", "params") if key in idea}
-    return Proposal(label="draft", summary=f"{idea['title']}: a hypothesis not tried yet.", plan=plan | {"idea_index": index})
+    return Proposal(
+        label="draft",
+        summary=f"{idea['title']}: a hypothesis not tried yet.",
+        plan=plan | {"idea_index": index},
+    )
 
 
 def _counts(facts: dict[str, Any]) -> dict[str, int]:
@@ -60,11 +72,19 @@ def _symbolic_order(facts: dict[str, Any]) -> tuple[str, ...]:
     nrmse = facts["node"]["metrics"].get("nrmse")
     counts = _counts(facts)
     if nrmse is None or nrmse > GOOD_NRMSE:
-        first = ("improve", "draft") if counts.get("draft", 0) >= counts.get("improve", 0) + 1 else ("draft", "improve")
+        first = (
+            ("improve", "draft")
+            if counts.get("draft", 0) >= counts.get("improve", 0) + 1
+            else ("draft", "improve")
+        )
         return (*first, "ablation", "validation")
     if nrmse < EXACT_NRMSE:
         return ("ablation", "validation", "draft")
-    return ("improve", "ablation", "validation", "draft") if not counts else ("ablation", "validation", "draft", "improve")
+    return (
+        ("improve", "ablation", "validation", "draft")
+        if not counts
+        else ("ablation", "validation", "draft", "improve")
+    )
 
 
 def _symbolic_child(label: str, facts: dict[str, Any], formula: str) -> Proposal | None:
@@ -74,8 +94,14 @@ def _symbolic_child(label: str, facts: dict[str, Any], formula: str) -> Proposal
     if label == "improve" and done < len(_IMPROVEMENTS):
         step = (done + sum(a["label"] == "improve" for a in facts["ancestors"])) % len(_IMPROVEMENTS)
         plan = _IMPROVEMENTS[step]
-        what = "Refine the parent's formula" if plan.get("refine") else f"Search on with {', '.join(plan['strategies'])}"  # type: ignore[arg-type]
-        return Proposal(label="improve", summary=f"{what}, starting from {formula}.", plan={"formula": formula, **plan})
+        what = (
+            "Refine the parent's formula"
+            if plan.get("refine")
+            else f"Search on with {', '.join(plan['strategies'])}"
+        )
+        return Proposal(
+            label="improve", summary=f"{what}, starting from {formula}.", plan={"formula": formula, **plan}
+        )
     if label == "ablation" and done < 2 and facts["node"]["label"] != "ablation":
         return Proposal(
             label="ablation",
@@ -103,7 +129,10 @@ def _propose_command(facts: dict[str, Any]) -> Proposal:
     experiment = Experiment.model_validate(facts["experiment"] | {"question": ""})
     node = facts["node"]
     current = {p.name: p.baseline for p in experiment.parameters} | node["plan"].get("params", {})
-    tried = [tuple(entry["params"].get(p.name, p.baseline) for p in experiment.parameters) for entry in facts["tried"]]
+    tried = [
+        tuple(entry["params"].get(p.name, p.baseline) for p in experiment.parameters)
+        for entry in facts["tried"]
+    ]
     if node["status"] == "errored":
         return _command_debug(experiment, facts, current, tried)
     counts = _counts(facts)
@@ -118,11 +147,15 @@ def _propose_command(facts: dict[str, Any]) -> Proposal:
 
 def _command_validation(current: dict[str, Any]) -> Proposal:
     return Proposal(
-        label="validation", summary="Repeat this configuration more often and measure the spread.", plan={"params": current}
+        label="validation",
+        summary="Repeat this configuration more often and measure the spread.",
+        plan={"params": current},
     )
 
 
-def _command_ablation(experiment: Experiment, current: dict[str, Any], tried: list[tuple[Any, ...]]) -> Proposal | None:
+def _command_ablation(
+    experiment: Experiment, current: dict[str, Any], tried: list[tuple[Any, ...]]
+) -> Proposal | None:
     for parameter in experiment.parameters:
         if current[parameter.name] == parameter.baseline:
             continue
@@ -139,14 +172,22 @@ def _command_ablation(experiment: Experiment, current: dict[str, Any], tried: li
 def _command_debug(
     experiment: Experiment, facts: dict[str, Any], current: dict[str, Any], tried: list[tuple[Any, ...]]
 ) -> Proposal:
-    working = next((a["plan"].get("params", {}) for a in reversed(facts["ancestors"]) if a["status"] == "completed"), {})
+    working: dict[str, Any] = next(
+        (a["plan"].get("params", {}) for a in reversed(facts["ancestors"]) if a["status"] == "completed"), {}
+    )
     for parameter in experiment.parameters:
         for level in (working.get(parameter.name, parameter.baseline), *parameter.levels):
             params = current | {parameter.name: level}
             if _key(experiment, params) not in tried:
                 summary = f"The parent failed ({_short(facts['node'].get('error'))}); set {parameter.name} to {level!r}."
-                return Proposal(label="debug", summary=summary, plan={"params": params, "changed": parameter.name})
-    return Proposal(label="debug", summary="The parent failed; run the same configuration once more.", plan={"params": current})
+                return Proposal(
+                    label="debug", summary=summary, plan={"params": params, "changed": parameter.name}
+                )
+    return Proposal(
+        label="debug",
+        summary="The parent failed; run the same configuration once more.",
+        plan={"params": current},
+    )
 
 
 def _short(error: str | None) -> str:
@@ -160,19 +201,27 @@ def _command_improve(
     for parameter, level in _moves(experiment, facts, current):
         params = current | {parameter.name: level}
         if _key(experiment, params) not in tried:
+            summary = f"Change {parameter.name} from {current[parameter.name]!r} to {level!r}."
             return Proposal(
-                label="improve",
-                summary=f"Change {parameter.name} from {current[parameter.name]!r} to {level!r}.",
-                plan={"params": params, "changed": parameter.name},
+                label="improve", summary=summary, plan={"params": params, "changed": parameter.name}
             )
+    rng = random.Random(facts.get("seed", 0))
+    for _ in range(RANDOM_TRIES):
+        params = {p.name: rng.choice(p.levels) for p in experiment.parameters}
+        if _key(experiment, params) not in tried:
+            summary = "Every single change has been tried; take a configuration at random."
+            return Proposal(label="improve", summary=summary, plan={"params": params})
     return None
 
 
-def _moves(experiment: Experiment, facts: dict[str, Any], current: dict[str, Any]) -> Iterator[tuple[Parameter, Any]]:
-    """Single changes, most informative first: parameters never varied, then steps up and down, then all the rest."""
+def _moves(
+    experiment: Experiment, facts: dict[str, Any], current: dict[str, Any]
+) -> Iterator[tuple[Parameter, Any]]:
+    """Single changes, most informative first: parameters never varied, then steps up and down."""
     tried = facts["tried"]
     varied = {
-        p.name: len({repr(entry["params"].get(p.name, p.baseline)) for entry in tried}) for p in experiment.parameters
+        p.name: len({repr(entry["params"].get(p.name, p.baseline)) for entry in tried})
+        for p in experiment.parameters
     }
     ordered = sorted(experiment.parameters, key=lambda p: varied[p.name])
     for parameter in ordered:
@@ -180,14 +229,14 @@ def _moves(experiment: Experiment, facts: dict[str, Any], current: dict[str, Any
             yield parameter, parameter.levels[len(parameter.levels) // 2 if parameter.ordered else -1]
     for distance in (1, 2, 4, 8, 16):
         for parameter in ordered:
-            place = parameter.levels.index(current[parameter.name]) if current[parameter.name] in parameter.levels else 0
+            place = (
+                parameter.levels.index(current[parameter.name])
+                if current[parameter.name] in parameter.levels
+                else 0
+            )
             for step in (distance, -distance):
                 if 0 <= place + step < len(parameter.levels):
                     yield parameter, parameter.levels[place + step]
-    rng = random.Random(facts.get("seed", 0))
-    for parameter in rng.sample(ordered, len(ordered)):
-        for level in rng.sample(parameter.levels, len(parameter.levels)):
-            yield parameter, level
 
 
 def _key(experiment: Experiment, params: dict[str, Any]) -> tuple[Any, ...]:

@@ -51,7 +51,9 @@ class OfflineResearcher(Model):
         facts = read_facts(_first_user_text(messages))
         if facts["kind"] == "expansion":
             tool = model_request_parameters.output_tools[0].name
-            return _response(ToolCallPart(tool, propose(facts).model_dump(mode="json"), tool_call_id="proposal"))
+            return _response(
+                ToolCallPart(tool, propose(facts).model_dump(mode="json"), tool_call_id="proposal")
+            )
         results = tool_results(messages)
         action = next_action(_POLICIES[facts["experiment"]["kind"]], facts, results)
         if isinstance(action, Finish):
