@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ari.checkpoint.findings import Finding
 from ari.checkpoint.state import NodeState, RunState, StageState
 from ari.checkpoint.store import Checkpoint
+from ari.checkpoint.validation import validate
 
-__all__ = ["Checkpoint", "NodeState", "RunState", "StageState"]
+__all__ = ["Checkpoint", "Finding", "NodeState", "RunState", "StageState", "validate"]

@@ -31,6 +31,7 @@ from ari.errors import CheckpointError
 from ari.formats.base import FormatModel
 from ari.formats.jsonio import Json, encode_metric, encode_metrics, strict_dumps
 from ari.formats.meta import Meta
+from ari.formats.settings import require_no_secrets
 from ari.paths import inside
 
 META_NAME = "meta.json"
@@ -94,19 +95,22 @@ class Checkpoint:
 
         Raises:
             CheckpointError: If the directory holds a checkpoint or cannot be written.
+            FormatError: If the settings hold a secret, or `meta` is not in the documented shape.
             LockHeldError: If another process is creating it at this moment.
         """
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_failure(path, error) from error
+        require_no_secrets(dict(settings or {}), source="the settings of the run")
         now = utc_now()
         lock = Lock(path, since=now)
         try:
             _refuse_existing(path)
             reading = read_journal(path / JOURNAL_NAME) if (path / JOURNAL_NAME).exists() else None
-            record = Meta.model_validate(
-                {"schema_version": 1, "run_id": run_id, "seed": seed, "created_at": now, **(meta or {})}
+            record = Meta.from_document(
+                {"schema_version": 1, "run_id": run_id, "seed": seed, "created_at": now, **(meta or {})},
+                source=META_NAME,
             )
             atomic_write(path / META_NAME, record.to_bytes())
             journal = Journal(path / JOURNAL_NAME, reading or readers.EMPTY_READING)
@@ -300,6 +304,8 @@ class Checkpoint:
             target = inside(self.path, relpath)
             if target.parent == self.path and target.name in _PROTECTED:
                 raise CheckpointError(f"{relpath} is kept by the checkpoint itself and is no product")
+            if target.name == "settings.json" and isinstance(content, Mapping):
+                require_no_secrets(content, source=relpath)
             data = _to_bytes(content)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,9 @@ def convert_memory(record: Mapping[str, Any]) -> dict[str, Any]:
     kind = record.get("kind")
     converted["kind"] = MEMORY_KINDS.get(str(kind), kind)
     metadata = record.get("metadata")
+    if isinstance(record.get("ts"), (int, float)):
+        moment = datetime.fromtimestamp(record["ts"], UTC)
+        converted["ts"] = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if "node_id" not in converted and isinstance(metadata, Mapping) and "node_id" in metadata:
         converted["node_id"] = metadata["node_id"]
     return converted
