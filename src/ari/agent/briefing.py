@@ -1,4 +1,4 @@
-"""The first message of a node's conversation: the same facts as prose for a reader and as JSON for a program."""
+"""The first message of a conversation: the same facts as prose for a reader and as JSON for a program."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ari.agent.task import NodeTask
 from ari.formats.jsonio import strict_dumps
 
 INSTRUCTIONS = (
-    "You run one experiment of a tree of experiments. Work with the tools only: what you state without having "
-    "measured it does not count. Finish with one or two sentences on what was done and found."
+    "You run one experiment of a tree of experiments. Work with the tools only: what you state without "
+    "having measured it does not count. Finish with one or two sentences on what was done and found."
 )
 
 EXPANSION_INSTRUCTIONS = (
-    "You propose the next experiment below a finished node of a tree of experiments. Choose a label (draft: a new "
-    "hypothesis; improve: refine the node; debug: mend a failed node; ablation: take one part out; validation: "
-    "repeat under other conditions) and plan exactly one experiment that has not been tried yet."
+    "You propose the next experiment below a finished node of a tree of experiments. Choose a label (draft: "
+    "a new hypothesis; improve: refine the node; debug: mend a failed node; ablation: take one part out; "
+    "validation: repeat under other conditions) and plan exactly one experiment that has not been tried yet."
 )
 
 _BLOCK = re.compile(r"```json\n(.*?)\n```", re.DOTALL)
@@ -36,13 +36,14 @@ def task_briefing(task: NodeTask) -> str:
         "search_work": task.search_work,
         "ancestors": [ancestor.model_dump(mode="json") for ancestor in task.ancestors],
     }
-    head = f"# {task.experiment.title}\n\n{task.experiment.question}\n\nThis node: {task.label}. {task.plan.get('summary', '')}"
-    return f"{head}\n\n{_as_block(facts)}"
+    head = f"# {task.experiment.title}\n\n{task.experiment.question}"
+    return f"{head}\n\nThis node: {task.label}. {task.plan.get('summary', '')}\n\n{_as_block(facts)}"
 
 
 def expansion_briefing(facts: dict[str, Any]) -> str:
     """The message that asks for the next experiment below a node."""
-    return f"Propose the next experiment below node {facts['node']['node_id']}.\n\n{_as_block({'kind': 'expansion', **facts})}"
+    ask = f"Propose the next experiment below node {facts['node']['node_id']}."
+    return f"{ask}\n\n{_as_block({'kind': 'expansion', **facts})}"
 
 
 def _as_block(facts: dict[str, Any]) -> str:

@@ -45,13 +45,11 @@ _FAMILIES = (
     _Family("Periodic", ("sinusoid",), "oscillation at one frequency"),
     _Family("Free search", ("genetic",), "genetic programming over all operators"),
 )
-_NETWORK = _Family(
-    "Interaction on the network", ("network",), "own dynamics plus a sum of pairwise terms over neighbours"
-)
+_NETWORK = _Family("Interaction on the network", ("network",), "own dynamics plus a sum over neighbours")
 
 
 def symbolic_ideas(experiment: Experiment, profile: DataProfile) -> list[dict[str, Any]]:
-    """Hypothesis families, the likeliest first: network terms where there is a network, power laws where all is positive."""
+    """Hypothesis families, the likeliest first: networks first, then power laws."""
     families = list(_FAMILIES)
     if not profile.positive:
         families.append(families.pop(0))
@@ -64,9 +62,9 @@ def symbolic_ideas(experiment: Experiment, profile: DataProfile) -> list[dict[st
 def _symbolic_idea(experiment: Experiment, family: _Family, ranked: Sequence[str]) -> dict[str, Any]:
     plan = (
         f"## §1 Hypothesis\n{experiment.target} follows {family.thought}.\n"
-        f"## §2 Experiment\nFit the families {', '.join(family.strategies)} to the training rows, snap constants, "
-        f"judge on validation rows.\n"
-        f"## §3 Refutation\nAblate each term; repeat on resampled rows; confirm the survivor on sealed rows.\n"
+        f"## §2 Experiment\nFit the families {', '.join(family.strategies)} to the training rows, "
+        f"snap constants, judge on validation rows.\n"
+        f"## §3 Refutation\nAblate each term; repeat on resampled rows; confirm on sealed rows.\n"
     )
     return {
         "title": family.title,
@@ -79,7 +77,7 @@ def _symbolic_idea(experiment: Experiment, family: _Family, ranked: Sequence[str
 
 
 def command_ideas(experiment: Experiment, *, seed: int) -> list[dict[str, Any]]:
-    """Starting points in the parameter space: the baseline, its far corner, the middle, and two drawn at random."""
+    """Starting points in the parameter space: baseline, far corner, middle, and two drawn at random."""
     parameters = experiment.parameters
     rng = random.Random(seed)
     starts: list[tuple[str, dict[str, Value]]] = [

@@ -101,7 +101,7 @@ def _written_metrics(record: RunRecord, work_dir: Path) -> dict[str, float]:
 def collect_results(
     records: Sequence[RunRecord], *, params: dict[str, Any], provenance: dict[str, str]
 ) -> dict[str, Any]:
-    """The content of a node's `results.json`: medians of what its runs printed; `_provenance` only if not empty."""
+    """The content of a node's `results.json`: medians of what its runs printed; empty tags left out."""
     found = measurements(records)
     results: dict[str, Any] = {
         "schema_version": "1.0",

@@ -168,7 +168,7 @@ def _check_target(context: AgentContext, target: str, axis: str, usable: np.ndar
     values = np.take(context.data[target], usable, axis=context.variable_axes[target].index(axis))
     if np.ptp(values) == 0:
         raise ExperimentError(
-            f"the target {target!r} has the same value {values.flat[0]:g} in every row: there is no law to find",
+            f"the target {target!r} is {values.flat[0]:g} in every row: there is no law to find",
             cure="Choose another target.",
         )
 
@@ -208,7 +208,8 @@ def open_holdout(checkpoint: Path, *, committed: str, reason: str) -> AgentConte
     found = hash_directory(checkpoint / HOLDOUT)
     if found != committed:
         raise EvaluationError(
-            f"{checkpoint / HOLDOUT}: the sealed rows have been changed (sha256 {found[:12]}…, committed {committed[:12]}…)",
+            f"{checkpoint / HOLDOUT}: the sealed rows have been changed "
+            f"(sha256 {found[:12]}…, committed {committed[:12]}…)",
             cure="Restore them from a copy, or start a new study; no result can rest on changed rows.",
         )
     entry = {"ts": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "reason": reason, "sha256": found}

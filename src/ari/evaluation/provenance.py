@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ari.pipeline.experiment_spec import Experiment
 
 MIN_CPU_SECONDS = 0.02
-"""Processor time below which a run cannot have measured anything: starting a shell and `echo` takes 2 to 5 ms."""
+"""Processor time below which a run cannot have measured anything: a shell and `echo` take 2 to 5 ms."""
 
 SIGNIFICANT_DIGITS = 3
 """Shorter numbers (0, 1, 100) occur in any source text by chance and are not looked for."""
@@ -77,7 +77,7 @@ def _digits(shown: str) -> int:
 def _stands_in_inputs(shown: str, record: RunRecord, work_dir: Path) -> bool:
     for entry in record.inputs:
         path = work_dir / entry.path
-        if entry.size <= MAX_SCANNED_BYTES and path.is_file() and not path.is_symlink():
-            if shown.encode() in path.read_bytes():
-                return True
+        readable = entry.size <= MAX_SCANNED_BYTES and path.is_file() and not path.is_symlink()
+        if readable and shown.encode() in path.read_bytes():
+            return True
     return False

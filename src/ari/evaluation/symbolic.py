@@ -123,7 +123,7 @@ def _metadata(value: float | None, measured: Mapping[str, float | None]) -> dict
 
 
 def _is_sterile(task: NodeTask, formula: str) -> bool:
-    """A node that hands in its parent's formula has measured nothing new, unless repeating was its purpose."""
+    """A node that hands in its parent's formula measures nothing new, unless repeating is its purpose."""
     parent = task.parent
     return parent is not None and task.label != "validation" and parent.submission.get("formula") == formula
 

@@ -1,0 +1,1 @@
+"""The search: what is tried next, the processes it runs in, and the study from first node to last."""

@@ -79,7 +79,7 @@ def create_study(
     path = output or _fresh_directory(experiment.title)
     checkpoint, profile, warnings = _open_store(path, source, experiment, criteria, settings)
     try:
-        ideas = _write_ideas(checkpoint, text, experiment, criteria, profile, settings)
+        ideas = _write_ideas(checkpoint, text, experiment, profile, settings.seed)
     except BaseException:
         checkpoint.close()
         raise
@@ -87,7 +87,7 @@ def create_study(
 
 
 def _one_at_a_time(settings: Settings, *, parallel_given: bool) -> Settings:
-    """Commands are timed, and side by side they would disturb each other; so each result is also seen at once."""
+    """Commands are timed and would disturb each other side by side; so each result is also seen at once."""
     parallel = settings.parallel if parallel_given else 1
     return settings.model_copy(update={"parallel": parallel, "lookahead": parallel})
 
@@ -199,14 +199,13 @@ def _write_ideas(
     checkpoint: Checkpoint,
     text: str,
     experiment: Experiment,
-    criteria: EvaluationCriteria,
     profile: DataProfile | None,
-    settings: Settings,
+    seed: int,
 ) -> list[dict[str, Any]]:
     from ari.skills import call_tool
     from ari.skills.idea.server import IdeaSession
 
-    generated = call_tool("idea", IdeaSession(experiment, profile, settings.seed), "generate_ideas")
+    generated = call_tool("idea", IdeaSession(experiment, profile, seed), "generate_ideas")
     ideas = merge_ideas(None, generated)
     checkpoint.write_product("idea.json", ideas)
     checkpoint.write_product("experiment.md", text)

@@ -70,20 +70,19 @@ def decide(
     spread = max(n.score for n in window) - min(n.score for n in window)
     if spread >= rule.threshold:
         return None
-    return _react(window, spread, rule, ideas, used_ideas, len(switched_at))
+    unused = [index for index in range(ideas) if index not in used_ideas]
+    return _react(window, spread, rule, unused, len(switched_at))
 
 
 def _react(
     window: Sequence[SearchNode],
     spread: float,
     rule: StagnationRule,
-    ideas: int,
-    used_ideas: Sequence[int],
+    unused: Sequence[int],
     switches: int,
 ) -> LineageDecision | None:
     node = window[-1]
     finding = f"the last {len(window)} scores differ by {spread:.4g}, less than {rule.threshold:g}"
-    unused = [index for index in range(ideas) if index not in used_ideas]
     if unused and switches < rule.max_switches:
         return LineageDecision(
             node.id, "switch_to_idea", f"{finding}; turning to idea {unused[0] + 1}", unused[0]

@@ -38,7 +38,7 @@ EventListener = Callable[[Mapping[str, Any], Checkpoint], None]
 
 TICK_S = 0.5
 COMMAND_SHARE = 0.5
-"""A single command may use this share of its node's time, so that a hang is recorded and not merely cut off."""
+"""A single command may use this share of its node's time, so that a hang leaves a record."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def resume(
 
 
 def _verify_source(checkpoint: Checkpoint) -> None:
-    """Refuse to go on when the user's data file has been changed since the study began; a missing one is fine."""
+    """Refuse to go on when the user's data file has changed since the study began."""
     from ari.evaluation.data import hash_source
 
     meta = checkpoint.meta.to_dict()

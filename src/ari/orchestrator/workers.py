@@ -84,7 +84,7 @@ class WorkerPool:
         self.running[task.node_id] = RunningNode(task, process, time.monotonic())
 
     def finished(self, timeout_s: float) -> Iterator[NodeOutcome]:
-        """Wait at most `timeout_s` and yield the outcomes of nodes that have ended, in the order of their ids."""
+        """Wait at most `timeout_s` and yield the outcomes of nodes that have ended, in node order."""
         sentinels = [node.process.sentinel for node in self.running.values()]
         if sentinels:
             multiprocessing.connection.wait(sentinels, timeout=timeout_s)

@@ -104,7 +104,8 @@ def read_experiment_text(path: Path) -> str:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise ExperimentError(
-            f"{path}: no such file", cure="Give the path of an experiment.md; examples/ holds some to start from."
+            f"{path}: no such file",
+            cure="Give the path of an experiment.md; examples/ holds some to start from.",
         ) from None
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -145,7 +146,7 @@ def parse_experiment(text: str, *, folder: Path, name: str = "experiment.md") ->
     if "data" in sections or (folder / "context.data").is_dir():
         return _symbolic_experiment(sections.get("data"), common, metric, folder, name)
     raise ExperimentError(
-        f"{name}: there is neither a '## Data' section, nor a context.data/ beside the file, nor a '## Command'",
+        f"{name}: there is neither a '## Data' section, nor a context.data/ beside it, nor a '## Command'",
         cure="Name the data (source, target) for a formula to be found, or the command to be tuned; "
         "a question in prose alone needs a language model to write the experiment.",
     )
@@ -200,18 +201,24 @@ def _symbolic_experiment(
     target = items.get("target", (0, ""))[1]
     if not target:
         raise ExperimentError(
-            f"{where}: no '- target: NAME' line", cure="Name the variable whose law is wanted, e.g. '- target: T'."
+            f"{where}: no '- target: NAME' line",
+            cure="Name the variable whose law is wanted, e.g. '- target: T'.",
         )
     if not (folder / source).exists():
         raise ExperimentError(
             f"{where}: source {source!r} does not exist in {folder}",
-            cure="Give the path of a CSV, TSV or Parquet file or of a context.data directory, relative to the file.",
+            cure="Give the path of a CSV, TSV or Parquet file or of a context.data directory.",
         )
     inputs = _names(items["inputs"][1]) if "inputs" in items else None
     if inputs and target in inputs:
         raise ExperimentError(f"{where}: the target {target!r} is also listed among the inputs")
     return Experiment(
-        **common, kind="symbolic", primary_metric=metric or "nrmse", data_source=source, target=target, inputs=inputs
+        **common,
+        kind="symbolic",
+        primary_metric=metric or "nrmse",
+        data_source=source,
+        target=target,
+        inputs=inputs,
     )
 
 
@@ -231,7 +238,7 @@ def _command_experiment(
     if not metric:
         raise ExperimentError(
             f"{name}: no 'Metrics:' line, so it is not known what the command is to be judged by",
-            cure="Add a line such as 'Metrics: GFlops/s (higher is better)'; the program must print that metric.",
+            cure="Add a line such as 'Metrics: GFlops/s (higher is better)'; the program prints it.",
         )
     items = _items(sections.get("repeats") or sections.get("settings"))
     return Experiment(
@@ -255,7 +262,9 @@ def _fenced_or_text(section: Section) -> str:
 def _repeats(items: dict[str, tuple[int, str]], name: str) -> int:
     number, text = items.get("repeats", (0, "3"))
     if not text.isdigit() or not 1 <= int(text) <= 100:
-        raise ExperimentError(f"{name}, line {number}: repeats must be a whole number from 1 to 100, not {text!r}")
+        raise ExperimentError(
+            f"{name}, line {number}: repeats must be a whole number from 1 to 100, not {text!r}"
+        )
     return int(text)
 
 
@@ -274,7 +283,9 @@ def _parameters(section: Section | None, name: str) -> tuple[Parameter, ...]:
 
 def _parameter(key: str, spec: str, where: str) -> Parameter:
     if not re.fullmatch(r"[A-Za-z_]\w*", key):
-        raise ExperimentError(f"{where}: {key!r} is not a usable parameter name (letters, digits, underscores)")
+        raise ExperimentError(
+            f"{where}: {key!r} is not a usable parameter name (letters, digits, underscores)"
+        )
     match = _RANGE.match(spec)
     if match and not spec.startswith('"'):
         return Parameter(name=key, levels=_range_levels(match, where), ordered=True)
@@ -290,7 +301,9 @@ def _parameter(key: str, spec: str, where: str) -> Parameter:
 
 
 def _split_values(spec: str) -> list[str]:
-    return [part.strip() for part in re.findall(r'\s*("(?:[^"\\]|\\.)*"|[^,]+)\s*(?:,|$)', spec) if part.strip()]
+    return [
+        part.strip() for part in re.findall(r'\s*("(?:[^"\\]|\\.)*"|[^,]+)\s*(?:,|$)', spec) if part.strip()
+    ]
 
 
 def _value(text: str) -> Value:
@@ -310,7 +323,9 @@ def _range_levels(match: re.Match[str], where: str) -> tuple[Value, ...]:
     except ValueError:
         raise ExperimentError(f"{where}: {match.group(0)!r} is not a range of numbers") from None
     if not low < high or (step is not None and step <= 0) or (match.group(4) and low <= 0):
-        raise ExperimentError(f"{where}: {match.group(0)!r} is empty; ranges go up, and logarithmic ones above 0")
+        raise ExperimentError(
+            f"{where}: {match.group(0)!r} is empty; ranges go up, and logarithmic ones above 0"
+        )
     if match.group(4):
         return _geometric(low, high, 2 if match.group(4) == "log2" else 10)
     if step is None:
@@ -345,7 +360,13 @@ def _ceiling(section: Section | None, metric: str, name: str) -> Ceiling | None:
     if section is None:
         return None
     items = _items(section)
-    command = items["command"][1] if "command" in items else _fenced_or_text(section) if "```" in section.text else ""
+    command = (
+        items["command"][1]
+        if "command" in items
+        else _fenced_or_text(section)
+        if "```" in section.text
+        else ""
+    )
     if "metric" not in items or not command:
         raise ExperimentError(
             f"{name}, line {section.line}: '## Ceiling' needs '- metric: NAME' and '- command: …'",
@@ -361,7 +382,7 @@ def _correctness(section: Section | None, name: str) -> str | None:
     if "check" not in items or not re.match(r"^[\w.%/-]+\s*(<|<=|>|>=|==)\s*\S+$", items["check"][1]):
         raise ExperimentError(
             f"{name}, line {section.line}: '## Correctness' needs '- check: NAME < NUMBER'",
-            cure="The program prints NAME, e.g. the largest deviation from a reference: '- check: max_abs_err < 1e-9'.",
+            cure="The program prints NAME, e.g. its deviation from a reference: '- check: max_abs_err < 1e-9'.",
         )
     return items["check"][1]
 
@@ -388,4 +409,8 @@ def _checked_file(relative: str, folder: Path, where: str) -> str:
 def unused_parameters(experiment: Experiment) -> Sequence[str]:
     """Parameters that the command never mentions; changing them would change nothing."""
     text = experiment.command or ""
-    return [p.name for p in experiment.parameters if f"{{{p.name}}}" not in text and f"ARI_PARAM_{p.name}" not in text]
+    return [
+        p.name
+        for p in experiment.parameters
+        if f"{{{p.name}}}" not in text and f"ARI_PARAM_{p.name}" not in text
+    ]

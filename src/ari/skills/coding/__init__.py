@@ -1,0 +1,1 @@
+"""Files, contained commands and results of one node."""

@@ -1,0 +1,1 @@
+"""What a node is judged by, and its measurement."""

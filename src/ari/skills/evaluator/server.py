@@ -18,7 +18,7 @@ def build(session: NodeSession) -> MCPServer:
 
     @server.tool()
     def describe_criteria() -> dict[str, Any]:
-        """Tell which metric the node is judged by, in which direction, and which checks it has to pass."""
+        """Tell which metric the node is judged by, in which direction, and which checks it must pass."""
         experiment = session.task.experiment
         return {
             "primary_metric": experiment.primary_metric,
@@ -29,7 +29,7 @@ def build(session: NodeSession) -> MCPServer:
 
     @server.tool()
     def evaluate_node() -> dict[str, Any]:
-        """Measure the node from its folder and run records and return status, metrics, score and provenance."""
+        """Measure the node from its folder and run records: status, metrics, score, provenance."""
         return measure(session.task).model_dump(mode="json")
 
     return server

@@ -1,0 +1,1 @@
+"""The symbolic tools of `sr_harness`."""

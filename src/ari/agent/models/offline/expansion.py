@@ -49,7 +49,7 @@ def _counts(facts: dict[str, Any]) -> dict[str, int]:
     return {label: labels.count(label) for label in set(labels)}
 
 
-# --------------------------------------------------------------------------------------------------------- symbolic
+# ------------------------------------------------------------------------------------------ symbolic
 
 
 def _propose_symbolic(facts: dict[str, Any]) -> Proposal:
@@ -122,7 +122,7 @@ def _symbolic_validation(facts: dict[str, Any], formula: str) -> Proposal:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- command
+# ------------------------------------------------------------------------------------------ command
 
 
 def _propose_command(facts: dict[str, Any]) -> Proposal:
@@ -163,7 +163,7 @@ def _command_ablation(
         if _key(experiment, params) not in tried:
             return Proposal(
                 label="ablation",
-                summary=f"Put {parameter.name} back to {parameter.baseline!r} and see what the change was worth.",
+                summary=f"Put {parameter.name} back to {parameter.baseline!r}: what was the change worth?",
                 plan={"params": params, "changed": parameter.name},
             )
     return None
@@ -179,7 +179,8 @@ def _command_debug(
         for level in (working.get(parameter.name, parameter.baseline), *parameter.levels):
             params = current | {parameter.name: level}
             if _key(experiment, params) not in tried:
-                summary = f"The parent failed ({_short(facts['node'].get('error'))}); set {parameter.name} to {level!r}."
+                failure = _short(facts["node"].get("error"))
+                summary = f"The parent failed ({failure}); set {parameter.name} to {level!r}."
                 return Proposal(
                     label="debug", summary=summary, plan={"params": params, "changed": parameter.name}
                 )

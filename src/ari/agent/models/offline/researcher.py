@@ -1,4 +1,4 @@
-"""The offline researcher as a model of the agent library: needs no key, no network, and gives the same answers always."""
+"""The offline researcher as a model of the agent library: no key, no network, always the same answers."""
 
 from __future__ import annotations
 
