@@ -266,7 +266,7 @@ def _node_started(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
     node = state.nodes[event["node_id"]]
     node.status = "running"
     node.attempt = event.get("attempt", node.attempt + 1)
-    node.started_at = event["ts"]
+    node.started_at = event.get("started_at") or event["ts"]
     return (node.id,)
 
 
@@ -277,7 +277,15 @@ def _merge_search_state(node: NodeState, changes: dict[str, Any]) -> None:
 
 _FINISH_KEYS = frozenset(
     {"seq", "ts", "event", "node_id", "status", "metrics", "score", "has_real_data", "eval_summary"}
-    | {"metrics_with_metadata", "work_dir", "artifacts", "search_state", "error", "duration_s"}
+    | {
+        "metrics_with_metadata",
+        "work_dir",
+        "artifacts",
+        "search_state",
+        "error",
+        "duration_s",
+        "completed_at",
+    }
 )
 
 
@@ -293,7 +301,7 @@ def _node_finished(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
     node.artifacts = event.get("artifacts", [])
     node.error = event.get("error")
     node.duration_s = event.get("duration_s")
-    node.completed_at = event["ts"]
+    node.completed_at = event.get("completed_at") or event["ts"]
     node.extra.update({key: value for key, value in event.items() if key not in _FINISH_KEYS})
     _merge_search_state(node, event.get("search_state", {}))
     return (node.id,)

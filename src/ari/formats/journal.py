@@ -55,11 +55,15 @@ class NodeCreated(Event):
 
 
 class NodeStarted(Event):
-    """A node runs; `attempt` counts from 1 and grows when a resumed run starts it again."""
+    """A node runs; `attempt` counts from 1 and grows when a resumed run starts it again.
+
+    `started_at` and, at the end, `completed_at` may give other times than those of the records.
+    """
 
     event: Literal["node_started"]
     node_id: str
     attempt: int = Field(default=1, ge=1)
+    started_at: str | None = None
 
 
 class NodeFinished(Event):
@@ -78,6 +82,7 @@ class NodeFinished(Event):
     search_state: dict[str, Any] = Field(default_factory=dict)
     error: str | None = None
     duration_s: FiniteNumber | None = None
+    completed_at: str | None = None
 
 
 class NodeEvaluated(Event):
