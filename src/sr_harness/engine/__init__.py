@@ -11,28 +11,40 @@ Expressions are immutable values (`Expression`); `build` constructs them without
 from __future__ import annotations
 
 from .build import bind, substitute
+from .equivalence import Equivalence, equivalent
 from .evaluation import compile_, evaluate, jacobian, to_callable
 from .expression import Expression, complexity, parameters, relations, variables
 from .fitting import FitResult, fit
+from .latexing import latex
 from .parser import parse
 from .rendering import render
+from .simplification import simplify
+from .snapping import free_numbers, snap
 from .structure import Structure
+from .symbolic import to_sympy
 
 __all__ = [
+    "Equivalence",
     "Expression",
     "FitResult",
     "Structure",
     "bind",
     "compile_",
     "complexity",
+    "equivalent",
     "evaluate",
     "fit",
+    "free_numbers",
     "jacobian",
+    "latex",
     "parameters",
     "parse",
     "relations",
     "render",
+    "simplify",
+    "snap",
     "substitute",
     "to_callable",
+    "to_sympy",
     "variables",
 ]

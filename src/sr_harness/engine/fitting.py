@@ -69,6 +69,7 @@ def fit(
     restarts: int = 8,
     max_evaluations: int = 2_000,
     structure: Structure | None = None,
+    local: bool = False,
 ) -> FitResult:
     """Least-squares fit of `expr` to `target`.
 
@@ -81,6 +82,7 @@ def fit(
         restarts: How many starts are followed for the parameters that do not enter linearly.
         max_evaluations: Limit of the work, in evaluations of the formula on all rows.
         structure: Axes and relations of the data, where they are not one table.
+        local: Descend from the parameters' `value=` only, without looking for other starts.
 
     Returns:
         A `FitResult`; a formula that is finite nowhere in the parameter space gives `loss=inf`.
@@ -102,7 +104,10 @@ def fit(
     if len(linear) == len(names):
         outcome = _solve_directly(objective)
     else:
-        starts = _starting_points(expr, data, objective, structure, seed=seed, count=max(1, restarts))
+        if local:
+            starts = [_given_start(objective)]
+        else:
+            starts = _starting_points(expr, data, objective, structure, seed=seed, count=max(1, restarts))
         outcome = _follow(objective, starts, limit)
     return _report(expr, objective, outcome)
 
@@ -205,6 +210,11 @@ def _starting_points(
     if not any(np.array_equal(start, starts[0]) for start in chosen):
         chosen.append(starts[0])
     return chosen
+
+
+def _given_start(objective: Objective) -> Array:
+    given = _given_values(objective.binding.program)
+    return np.array([given.get(name, 1.0) for name in objective.names[objective.linear_count :]])
 
 
 def _given_values(program: Program) -> dict[str, float]:

@@ -1,0 +1,247 @@
+"""Are two formulas the same function?
+
+Promises: an answer within the time limit, whatever SymPy does, because what can hang runs in a child process
+that is killed. *Different* always comes with a point at which the formulas differ, confirmed with 60 digits,
+so rounding cannot produce it. *Equivalent* says how that is known. Everything else is *unknown*.
+
+The order: the same tree after `simplify`; fresh points inside and outside the ranges, in float64; those that
+disagree once more with 60 digits; the symbolic difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from ..errors import ExpressionError
+from .evaluation import evaluate
+from .expression import Expression, parameters, relations, variables
+from .kernels import Array
+from .rendering import render
+from .simplification import simplify
+
+Verdict = Literal["equivalent", "different", "unknown"]
+_POINTS: Final = 512
+_DEFAULT_RANGE: Final = (-5.0, 5.0)
+_WITNESSES: Final = 6
+_ENOUGH: Final = 16
+_LARGEST_FOR_ALGEBRA: Final = 2_000
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """The answer of `equivalent`.
+
+    Attributes:
+        verdict: `equivalent`, `different` or `unknown`.
+        witness: Where the verdict is `different`: the value of each variable at a point of difference.
+        how: How the verdict was reached, in words.
+        largest_difference: Largest relative difference met on the points; None where none was finite.
+    """
+
+    verdict: Verdict
+    witness: dict[str, float] | None
+    how: str
+    largest_difference: float | None = None
+
+
+def equivalent(
+    a: Expression,
+    b: Expression,
+    *,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    time_limit: float = 5.0,
+    tolerance: float = 1e-9,
+) -> Equivalence:
+    """Decide whether `a` and `b` are the same function.
+
+    Args:
+        a: A formula, without free parameters or graph terms.
+        b: Another one.
+        ranges: Where each variable lives, as (low, high); by default -5 to 5. The formulas must agree there
+            in value and in domain, and must agree in value on wider ranges (of unchanged sign where the low
+            end is not negative).
+        time_limit: Seconds after which the answer is given with what is known.
+        tolerance: Relative difference up to which values are the same; it allows for the rounding of the
+            formulas' own numbers.
+
+    Returns:
+        An `Equivalence`.
+    """
+    started = time.monotonic()
+    short_a, short_b = simplify(a), simplify(b)
+    if short_a == short_b:
+        return Equivalence("equivalent", None, "both simplify to the same formula", 0.0)
+    if parameters(a) or parameters(b):
+        raise ExpressionError("a formula with free parameters has no values to compare; fit or bind it first")
+    if relations(a) or relations(b) or "delay" in (render(a) + render(b)):
+        return Equivalence("unknown", None, "formulas with graph terms or delay are compared as written only")
+    names = tuple(dict.fromkeys([*variables(a), *variables(b)]))
+    limits = {name: _range(name, ranges) for name in names}
+    comparison = _compare(a, b, names, limits, tolerance)
+    symbolic = max(a.size, b.size) <= _LARGEST_FOR_ALGEBRA
+    answers = _ask_worker(
+        short_a,
+        short_b,
+        names,
+        limits,
+        comparison,
+        symbolic=symbolic and not comparison.surely_different,
+        seconds=time_limit - (time.monotonic() - started),
+    )
+    return _decide(a, b, comparison, answers, tolerance)
+
+
+def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
+    low, high = (ranges or {}).get(name, _DEFAULT_RANGE)
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ExpressionError(f"the range of {name!r} must be two finite numbers, low first, not {(low, high)}")
+    return float(low), float(high)
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """A wider range that does not cross zero where the given one does not."""
+    width = high - low
+    if low >= 0.0:
+        return low / 2.0, high + width
+    if high <= 0.0:
+        return low - width, high / 2.0
+    return low - width, high + width
+
+
+class _Comparison(NamedTuple):
+    """What float64 says on the points: where the formulas seem to differ, worst first."""
+
+    suspects: list[dict[str, float]]
+    surely_different: bool
+    compared: int
+    largest: float | None
+    floor: float
+
+
+def _compare(
+    a: Expression,
+    b: Expression,
+    names: Sequence[str],
+    limits: Mapping[str, tuple[float, float]],
+    tolerance: float,
+) -> _Comparison:
+    rng = np.random.default_rng(20_240_229)
+    inside = {name: rng.uniform(*limits[name], size=_POINTS) for name in names}
+    outside = {name: rng.uniform(*_widened(*limits[name]), size=_POINTS) for name in names}
+    points = {name: np.concatenate([inside[name], outside[name]]) for name in names}
+    count = 2 * _POINTS if names else 1
+    u = np.broadcast_to(evaluate(a, points), (count,))
+    v = np.broadcast_to(evaluate(b, points), (count,))
+    is_inside = np.arange(count) < _POINTS
+    both = np.isfinite(u) & np.isfinite(v)
+    floor = _floor(u[both], v[both])
+    difference = np.zeros(count)
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.maximum(np.abs(u), np.abs(v)), floor)
+        difference[both] = np.where(size[both] > 0.0, np.abs(u[both] - v[both]) / size[both], 0.0)
+    domain = is_inside & (np.isnan(u) != np.isnan(v))
+    order = np.argsort(-difference, kind="stable")
+    worst = [k for k in order[:_WITNESSES] if difference[k] > tolerance]
+    worst += np.flatnonzero(domain)[: _WITNESSES - len(worst) // 2].tolist()
+    suspects = [{name: float(points[name][k]) for name in names} for k in worst]
+    largest = float(difference.max()) if both.any() else None
+    return _Comparison(suspects, bool(difference.max() > 1e-3), int(both.sum()), largest, floor)
+
+
+def _floor(u: Array, v: Array) -> float:
+    """Values far below the typical size are compared relative to that size."""
+    sizes = np.maximum(np.abs(u), np.abs(v))
+    return 1e-3 * float(np.median(sizes)) if sizes.size else 0.0
+
+
+class _Answers(NamedTuple):
+    confirmed: dict[int, Any]
+    zero: bool | None
+    timed_out: bool
+
+
+def _ask_worker(
+    a: Expression,
+    b: Expression,
+    names: Sequence[str],
+    limits: Mapping[str, tuple[float, float]],
+    comparison: _Comparison,
+    *,
+    symbolic: bool,
+    seconds: float,
+) -> _Answers:
+    """Have the child process confirm the suspects and try the symbolic difference."""
+    if seconds <= 0.0 or not (symbolic or comparison.suspects):
+        return _Answers({}, None, seconds <= 0.0)
+    request = {
+        "a": render(a, names=names),
+        "b": render(b, names=names),
+        "names": list(names),
+        "points": comparison.suspects,
+        "floor": comparison.floor,
+        "positive": [name for name in names if limits[name][0] >= 0.0],
+        "symbolic": symbolic,
+    }
+    lines, timed_out = _run_worker(json.dumps(request), seconds)
+    confirmed = {line["point"]: line["difference"] for line in lines if "point" in line}
+    zero = next((bool(line["zero"]) for line in lines if "zero" in line), None)
+    return _Answers(confirmed, zero, timed_out)
+
+
+def _run_worker(request: str, seconds: float) -> tuple[list[dict[str, Any]], bool]:
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
+    command = [sys.executable, "-m", "sr_harness.engine.algebra_worker"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": path},
+    ) as child:
+        try:
+            output, _ = child.communicate(request, timeout=seconds)
+            timed_out = False
+        except subprocess.TimeoutExpired:
+            child.kill()
+            output, _ = child.communicate()
+            timed_out = True
+    lines = [line for line in output.splitlines() if line.endswith("}")]
+    return [json.loads(line) for line in lines], timed_out
+
+
+def _decide(
+    a: Expression, b: Expression, comparison: _Comparison, answers: _Answers, tolerance: float
+) -> Equivalence:
+    largest = comparison.largest
+    for position, difference in answers.confirmed.items():
+        if difference == "domain" or (difference is not None and difference > tolerance):
+            witness = comparison.suspects[position]
+            return Equivalence("different", witness, _explanation(a, b, witness), largest)
+    if answers.zero:
+        return Equivalence("equivalent", None, "their difference simplifies to zero", largest)
+    late = "; the time limit ended the symbolic comparison" if answers.timed_out else ""
+    if len(answers.confirmed) < len(comparison.suspects):
+        return Equivalence("unknown", None, f"float64 values differ, which could not be confirmed{late}", largest)
+    if comparison.compared < _ENOUGH and variables(a) + variables(b):
+        return Equivalence("unknown", None, f"they have values together at too few points{late}", largest)
+    how = f"they agree at {comparison.compared} points inside and outside the ranges (largest relative difference"
+    return Equivalence("equivalent", None, f"{how} {largest or 0.0:.1e}){late}", largest)
+
+
+def _explanation(a: Expression, b: Expression, witness: Mapping[str, float]) -> str:
+    u, v = (float(evaluate(e, witness)) for e in (a, b))
+    place = ", ".join(f"{name} = {value:.6g}" for name, value in witness.items()) or "everywhere"
+    return f"at {place} one is {u:.10g}, the other {v:.10g}"
