@@ -134,10 +134,15 @@ class Settings(BaseModel):
             raise ValueError(f"each registry needs a name of its own; used twice: {', '.join(twice)}")
         return value
 
+    @property
+    def effective_provider(self) -> str:
+        """Whose model it is: as given, else as the model's name says."""
+        return self.provider or self.model.partition("/")[0]
+
     def to_document(self) -> dict[str, Any]:
         """Return the settings as they are written to `settings.json`: without secrets, JSON types only."""
         document = self.model_dump(mode="json")
-        document["provider"] = self.provider or self.model.partition("/")[0]
+        document["provider"] = self.effective_provider
         cleaned = without_secrets(document)
         assert isinstance(cleaned, dict)
         return cleaned

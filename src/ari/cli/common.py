@@ -1,0 +1,185 @@
+"""What the commands share: their common options, where checkpoints are looked for, how output is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ari.checkpoint import Checkpoint
+
+RUNS = Path("runs")
+"""Where `ari run` puts checkpoints, relative to the current directory."""
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only, no progress.")]
+CheckpointArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="CHECKPOINT", help="The checkpoint; default: the latest one below ./runs."),
+]
+
+
+def print_json(document: object) -> None:
+    """Print one strict JSON document on standard output."""
+    from ari.formats.jsonio import strict_dumps
+
+    sys.stdout.write(strict_dumps(document, indent=True).decode("utf-8").rstrip("\n") + "\n")
+
+
+def note(message: str) -> None:
+    """Print a remark on standard error."""
+    print(message, file=sys.stderr)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Make a console that is plain where its stream is no terminal or `NO_COLOR` is set."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def find_checkpoints(directory: Path, *, depth: int = 3) -> list[Path]:
+    """List the checkpoints below a directory, the latest first.
+
+    Args:
+        directory: Where to look; it may be a checkpoint itself.
+        depth: How many levels down.
+
+    Returns:
+        Directories. What lies inside a checkpoint is not looked at.
+    """
+    from ari.checkpoint.readers import is_checkpoint
+
+    found: list[Path] = []
+    waiting = [(directory, 0)]
+    while waiting:
+        place, level = waiting.pop()
+        if is_checkpoint(place):
+            found.append(place)
+        elif level < depth:
+            try:
+                children = [p for p in place.iterdir() if p.is_dir() and not p.is_symlink()]
+            except OSError:  # a directory that we may not look into holds nothing for us
+                continue
+            waiting += [(child, level + 1) for child in children if not child.name.startswith(".")]
+    return sorted(found, key=lambda path: (-last_change(path), str(path)))
+
+
+def last_change(checkpoint: Path) -> float:
+    """Return when a checkpoint's tree last changed, in seconds since the epoch."""
+    from ari.checkpoint.journal import JOURNAL_NAME
+    from ari.checkpoint.projections import NODES_TREE_NAME, TREE_NAME
+
+    files = [checkpoint / name for name in (JOURNAL_NAME, TREE_NAME, NODES_TREE_NAME)]
+    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
+
+
+def checkpoint_path(given: Path | None) -> Path:
+    """Turn the argument of a command into the directory of a checkpoint.
+
+    Args:
+        given: What the user gave; None for the latest below ./runs.
+
+    Returns:
+        An existing checkpoint.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    from ari.checkpoint.readers import locate
+    from ari.errors import CheckpointError, ConfigError
+
+    if given is None:
+        found = find_checkpoints(RUNS) if RUNS.is_dir() else []
+        if not found:
+            raise ConfigError(
+                f"there is no checkpoint below ./{RUNS}",
+                cure="Name one, or start a run with: ari run EXPERIMENT.md",
+            )
+        return found[0]
+    try:
+        return locate(given)
+    except CheckpointError as error:
+        raise ConfigError(error.message, cure=error.cure) from None
+
+
+def open_checkpoint(given: Path | None, *, quiet: bool = False) -> Checkpoint:
+    """Open a checkpoint for reading and pass its warnings on.
+
+    Args:
+        given: What the user gave; None for the latest below ./runs.
+        quiet: Leave the warnings out.
+
+    Returns:
+        The checkpoint, read only.
+
+    Raises:
+        ConfigError: If there is none.
+        CheckpointError: If it cannot be read.
+    """
+    from ari.checkpoint import Checkpoint
+
+    opened = Checkpoint.open(checkpoint_path(given), read_only=True)
+    if not quiet:
+        for warning in opened.warnings:
+            note(f"warning: {warning}")
+    return opened
+
+
+def holder(checkpoint: Path) -> str | None:
+    """Name the process that is writing a checkpoint, without taking its lock; None when nobody is."""
+    from ari.checkpoint.lock import LOCK_NAME, may_take_over, process_start, read_record
+
+    try:
+        data = (checkpoint / LOCK_NAME).read_bytes()
+    except OSError:  # no lock file, or none that we may read: nobody known to be writing
+        return None
+    record = read_record(data)
+    if record is None:
+        return None
+    ours = record.pid == os.getpid() and record.process_start == process_start(record.pid)
+    gone, _ = may_take_over(record, data)
+    return str(record) if ours or not gone else None
+
+
+def run_state(checkpoint: Checkpoint) -> str:
+    """Say in a word how a run stands: running, finished, interrupted, stopped, or recorded."""
+    if holder(checkpoint.path):
+        return "running"
+    if not checkpoint.state.last_seq:
+        return "recorded"  # tree files without a journal, written by another tool
+    if checkpoint.state.finished is not None:
+        return "finished"
+    return "interrupted" if checkpoint.state.interrupted is not None else "stopped"
+
+
+def number(value: object) -> str:
+    """Show a metric: six significant digits, `null` for none."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def duration(seconds: float) -> str:
+    """Show a duration: `4.2 s`, `3 min 07 s`, `2 h 05 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def node_document(node: Any) -> dict[str, Any]:  # noqa: ANN401 - NodeState, imported for types only elsewhere
+    """Turn a `NodeState` into JSON types."""
+    from dataclasses import asdict
+
+    document = asdict(node) | {"search_state": node.search_state.model_dump(mode="json")}
+    extra = document.pop("extra", {})
+    return {**extra, **document}

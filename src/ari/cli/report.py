@@ -1,0 +1,107 @@
+"""What is said at the end of a study: what was found, how good it is, where it lies, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from ari.cli.common import duration, node_document, note, number, print_json
+
+if TYPE_CHECKING:
+    from ari.orchestrator.study import StudyResult
+
+
+def report(result: StudyResult, *, as_json: bool, quiet: bool) -> int:
+    """Print the end of a study.
+
+    Args:
+        result: What the study returned.
+        as_json: One JSON document instead of text.
+        quiet: The formula (or the best metric) and the checkpoint only.
+
+    Returns:
+        Exit status: 0 with a result, 1 without one, 130 when interrupted.
+    """
+    for warning in result.warnings:
+        note(f"warning: {warning}")
+    if as_json:
+        print_json(document(result))
+    elif quiet:
+        print(result.formula or _best_metric(result))
+        print(result.checkpoint)
+    else:
+        print("\n".join(lines(result)))
+    if result.interrupted:
+        return 130
+    return 0 if result.best is not None else 1
+
+
+def document(result: StudyResult) -> dict[str, Any]:
+    """Turn a result into JSON types."""
+    return {
+        "checkpoint": str(result.checkpoint),
+        "reason": result.reason,
+        "interrupted": result.interrupted,
+        "goal": result.goal,
+        "primary_metric": result.primary_metric,
+        "higher_is_better": result.higher_is_better,
+        "best": node_document(result.best) if result.best is not None else None,
+        "formula": result.formula,
+        "latex": result.latex,
+        "sealed_metrics": dict(result.sealed_metrics),
+        "warnings": list(result.warnings),
+        "seconds": result.seconds,
+    }
+
+
+def lines(result: StudyResult) -> list[str]:
+    """Compose the report for people."""
+    ended = "Stopped" if result.interrupted else "Finished"
+    text = [
+        "",
+        f"{ended} after {duration(result.seconds)}: {result.reason}",
+    ]
+    if result.best is None:
+        text += ["", "No experiment gave a result that counts."]
+    else:
+        text += ["", "Found"]
+        text += [f"  formula     {result.formula}"] if result.formula else []
+        text += [f"  best node   {result.best.id} ({result.best.label}, depth {result.best.depth})"]
+        better = "higher" if result.higher_is_better else "lower"
+        text += [f"  metric      {_best_metric(result)}  ({better} is better)"]
+        text += _sealed(result)
+    steps = next_steps(result)
+    width = max(len(command) for command, _ in steps)
+    text += ["", f"Checkpoint: {result.checkpoint}", "", "Next"]
+    return [*text, *(f"  {command:<{width}}  {why}" for command, why in steps), ""]
+
+
+def _best_metric(result: StudyResult) -> str:
+    if result.best is None:
+        return "no result"
+    return f"{result.primary_metric} = {number(result.best.metrics.get(result.primary_metric))}"
+
+
+def _sealed(result: StudyResult) -> list[str]:
+    if not result.sealed_metrics:
+        return []
+    width = max(len(name) for name in result.sealed_metrics)
+    rows = [f"    {name:<{width}}  {number(value)}" for name, value in result.sealed_metrics.items()]
+    return ["  on sealed data, which no experiment has seen:", *rows]
+
+
+def next_steps(result: StudyResult) -> list[tuple[str, str]]:
+    """Name the commands that make sense now, each with its purpose."""
+    where = shlex.quote(str(result.checkpoint))
+    steps = []
+    if result.interrupted:
+        steps.append((f"ari resume {where}", "go on from here"))
+    steps.append((f"ari status {where}", "the whole tree"))
+    if result.best is not None:
+        steps.append((f"ari show best {where}", "everything about the best node"))
+        steps.append((f"ari validate {where}", "check the checkpoint"))
+    else:
+        steps.append((f"ari show root {where}", "what the first experiment did, and why it failed"))
+    if not result.interrupted:
+        steps.append((f"ari resume {where} --nodes N", "carry the search further"))
+    return steps

@@ -1,0 +1,44 @@
+"""`ari resume`: go on with a study from its last finished step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ari.cli.common import JsonOption, QuietOption, checkpoint_path
+from ari.cli.run import NodesOption, ParallelOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="resume", short_help="Go on with a study.")(resume)
+
+
+def resume(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="The study to go on with.")],
+    nodes: NodesOption = None,
+    parallel: ParallelOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Go on with a study; nothing that was finished is done again.
+
+    With a larger --nodes a finished study is carried further.
+    """
+    from ari import settings
+    from ari.checkpoint import Checkpoint
+    from ari.cli.live import watch
+    from ari.cli.report import report
+    from ari.orchestrator import study
+
+    path = checkpoint_path(checkpoint)
+    before = Checkpoint.open(path, read_only=True)
+    chosen = {"nodes": nodes, "parallel": parallel}
+    budget = settings.load(path, options=chosen).settings.nodes
+    if nodes is None:
+        budget = int(before.state.settings.get("nodes", budget))
+    with watch(before.state.goal or path.name, budget, silent=quiet or as_json) as on_event:
+        result = study.resume(path, nodes=nodes, parallel=parallel, on_event=on_event)
+    return report(result, as_json=as_json, quiet=quiet)

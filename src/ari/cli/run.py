@@ -1,0 +1,90 @@
+"""`ari run`: start a study and watch it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ari.cli.common import RUNS, JsonOption, QuietOption
+
+MAX_SLUG_BYTES = 60
+
+NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Experiments in the tree at most.")]
+ParallelOption = Annotated[
+    int | None, typer.Option("--parallel", "-j", help="Experiments at a time; default: one a core.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="run", short_help="Start a study and watch it.")(run)
+
+
+def run(
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.md", help="What to study; or the directory it lies in.")
+    ],
+    *,
+    nodes: NodesOption = None,
+    parallel: ParallelOption = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything drawn at random.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Who proposes experiments: offline, or <provider>/<model>.")
+    ] = None,
+    node_time: Annotated[
+        float | None, typer.Option("--node-time", help="Seconds one experiment may take.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The new checkpoint; default: ./runs/<title>-<number>."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> int:
+    """Start a study: grow a tree of experiments until the question is answered or the budget is spent.
+
+    Ctrl-C stops it cleanly; `ari resume` goes on.
+    """
+    from ari import settings
+    from ari.cli.live import watch
+    from ari.cli.report import report
+    from ari.orchestrator.study import RunOptions, start
+    from ari.pipeline.experiment_spec import parse_experiment, read_experiment_text
+
+    path = experiment / "experiment.md" if experiment.is_dir() else experiment
+    chosen = {"nodes": nodes, "parallel": parallel, "seed": seed, "model": model, "node_time": node_time}
+    budget = settings.load(output, options=chosen).settings.nodes
+    study = parse_experiment(read_experiment_text(path), folder=path.parent, name=str(path))
+    options = RunOptions(
+        experiment=path,
+        output=output or next_output(study.title),
+        nodes=nodes,
+        parallel=parallel,
+        seed=seed,
+        model=model,
+        node_time=node_time,
+    )
+    with watch(study.title, budget, silent=quiet or as_json) as on_event:
+        result = start(options, on_event=on_event)
+    return report(result, as_json=as_json, quiet=quiet)
+
+
+def next_output(title: str, base: Path = RUNS) -> Path:
+    """Choose a directory that does not exist yet: `<base>/<title in safe letters>-<number>`.
+
+    Args:
+        title: Title of the experiment, any text; `experiment.md` in the checkpoint keeps it whole.
+        base: Where checkpoints lie.
+
+    Returns:
+        The path; nothing is created.
+    """
+    folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", folded.replace("'", ""))[:MAX_SLUG_BYTES].strip("-") or "study"
+    taken = [p.name for p in base.iterdir()] if base.is_dir() else []
+    numbers = [re.fullmatch(rf"{re.escape(slug)}-(\d{{1,9}})", name) for name in taken]
+    return base / f"{slug}-{max((int(match[1]) for match in numbers if match), default=0) + 1}"
