@@ -30,7 +30,8 @@ def variable_name(header: str) -> str:
     Blanks around the header are dropped and the text is composed (Unicode NFC). An identifier of any script
     is then kept as it is. In anything else raised and lowered digits become plain ones, each run of other
     characters becomes `_`, `_` at the ends is dropped, and a leading digit gets `c_` in front: `temp (°C)`
-    becomes `temp_C`, `CO₂/ppm` becomes `CO2_ppm`, `2018` becomes `c_2018`. A header of signs only is spelled by code points: `%` becomes `u0025`.
+    becomes `temp_C`, `CO₂/ppm` becomes `CO2_ppm`, `2018` becomes `c_2018`. A header of signs only is spelled
+    by code points: `%` becomes `u0025`.
     """
     text = unicodedata.normalize("NFC", header.strip())
     if text.isidentifier():
