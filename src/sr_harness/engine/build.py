@@ -20,7 +20,9 @@ def num(value: float) -> Expression:
     """The number `value` (an integer is a float here)."""
     number = float(value)
     if not math.isfinite(number):
-        raise ExpressionError(f"a formula cannot contain the number {number}; only finite numbers have a text")
+        raise ExpressionError(
+            f"a formula cannot contain the number {number}; only finite numbers have a text"
+        )
     return Expression("num", value=number)
 
 
@@ -159,7 +161,7 @@ def bind(expr: Expression, values: Mapping[str, float]) -> Expression:
     """Put numbers in place of the parameters named in `values`; variables of the same name stay."""
 
     def swap(node: Expression, args: list[Expression]) -> Expression:
-        if node.op == "param" and node.name in values:
+        if node.op == "param" and node.name is not None and node.name in values:
             return num(values[node.name])
         if node.op == "neg":
             return neg(args[0]) if args[0] is not node.args[0] else node

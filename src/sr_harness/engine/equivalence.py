@@ -5,7 +5,8 @@ that is killed. *Different* always comes with a point at which the formulas diff
 so rounding cannot produce it. *Equivalent* says how that is known. Everything else is *unknown*.
 
 The order: the same tree after `simplify`; fresh points inside and outside the ranges, in float64; those that
-disagree once more with 60 digits; the symbolic difference.
+disagree once more with 60 digits; agreement to 40 digits; and where all of this leaves a doubt (numbers that
+are rounded, too few points) the symbolic difference.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ..errors import ExpressionError
 from .evaluation import evaluate
 from .expression import Expression, parameters, relations, variables
 from .kernels import Array
+from .precision import relative_difference
 from .rendering import render
 from .simplification import simplify
 
@@ -34,6 +36,8 @@ _POINTS: Final = 512
 _DEFAULT_RANGE: Final = (-5.0, 5.0)
 _WITNESSES: Final = 6
 _ENOUGH: Final = 16
+_SURE_POINTS: Final = 12
+_SURE_DIGITS: Final = 40
 _LARGEST_FOR_ALGEBRA: Final = 2_000
 
 
@@ -88,23 +92,24 @@ def equivalent(
     names = tuple(dict.fromkeys([*variables(a), *variables(b)]))
     limits = {name: _range(name, ranges) for name in names}
     comparison = _compare(a, b, names, limits, tolerance)
-    symbolic = max(a.size, b.size) <= _LARGEST_FOR_ALGEBRA
-    answers = _ask_worker(
-        short_a,
-        short_b,
-        names,
-        limits,
-        comparison,
-        symbolic=symbolic and not comparison.surely_different,
-        seconds=time_limit - (time.monotonic() - started),
-    )
-    return _decide(a, b, comparison, answers, tolerance)
+    found = _confirmed(a, b, comparison, tolerance, deadline=started + time_limit)
+    if found is not None:
+        return Equivalence("different", found, _explanation(a, b, found), comparison.largest)
+    if _agree_to_many_digits(a, b, comparison, deadline=started + time_limit):
+        how = f"they agree to {_SURE_DIGITS} digits at {_SURE_POINTS} points, in float64 at {comparison.compared}"
+        return Equivalence("equivalent", None, how, comparison.largest)
+    zero, late = _symbolic_zero(short_a, short_b, names, limits, started + time_limit - time.monotonic())
+    if zero:
+        return Equivalence("equivalent", None, "their difference simplifies to zero", comparison.largest)
+    return _from_points(comparison, has_variables=bool(names), late=late)
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
     low, high = (ranges or {}).get(name, _DEFAULT_RANGE)
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-        raise ExpressionError(f"the range of {name!r} must be two finite numbers, low first, not {(low, high)}")
+        raise ExpressionError(
+            f"the range of {name!r} must be two finite numbers, low first, not {(low, high)}"
+        )
     return float(low), float(high)
 
 
@@ -119,10 +124,13 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 
 
 class _Comparison(NamedTuple):
-    """What float64 says on the points: where the formulas seem to differ, worst first."""
+    """What float64 says on the points: where the formulas seem to differ, worst first.
+
+    `samples` are points at which both have values, from inside and outside the ranges in turn.
+    """
 
     suspects: list[dict[str, float]]
-    surely_different: bool
+    samples: list[dict[str, float]]
     compared: int
     largest: float | None
     floor: float
@@ -155,7 +163,11 @@ def _compare(
     worst += np.flatnonzero(domain)[: _WITNESSES - len(worst) // 2].tolist()
     suspects = [{name: float(points[name][k]) for name in names} for k in worst]
     largest = float(difference.max()) if both.any() else None
-    return _Comparison(suspects, bool(difference.max() > 1e-3), int(both.sum()), largest, floor)
+    mixed = np.arange(count).reshape(-1, count // 2 or 1).T.reshape(-1)
+    samples = [
+        {name: float(points[name][k]) for name in names} for k in mixed[both[mixed]][: 2 * _SURE_POINTS]
+    ]
+    return _Comparison(suspects, samples, int(both.sum()), largest, floor)
 
 
 def _floor(u: Array, v: Array) -> float:
@@ -164,46 +176,66 @@ def _floor(u: Array, v: Array) -> float:
     return 1e-3 * float(np.median(sizes)) if sizes.size else 0.0
 
 
-class _Answers(NamedTuple):
-    confirmed: dict[int, Any]
-    zero: bool | None
-    timed_out: bool
+def _confirmed(
+    a: Expression, b: Expression, comparison: _Comparison, tolerance: float, *, deadline: float
+) -> dict[str, float] | None:
+    """The first suspect at which the formulas differ also with many digits."""
+    for point in comparison.suspects:
+        if time.monotonic() > deadline:
+            return None
+        difference = relative_difference(a, b, point, comparison.floor)
+        if difference is not None and difference > tolerance:
+            return point
+    return None
 
 
-def _ask_worker(
+def _agree_to_many_digits(a: Expression, b: Expression, comparison: _Comparison, *, deadline: float) -> bool:
+    """Whether the formulas agree far beyond float64, which two different formulas do not do by chance."""
+    if comparison.suspects:
+        return False
+    agreeing = 0
+    for point in comparison.samples:
+        if time.monotonic() > deadline:
+            return False
+        difference = relative_difference(a, b, point, comparison.floor)
+        if difference is None:
+            continue
+        if difference > 10.0**-_SURE_DIGITS:
+            return False
+        agreeing += 1
+        if agreeing == _SURE_POINTS:
+            return True
+    return False
+
+
+def _symbolic_zero(
     a: Expression,
     b: Expression,
     names: Sequence[str],
     limits: Mapping[str, tuple[float, float]],
-    comparison: _Comparison,
-    *,
-    symbolic: bool,
     seconds: float,
-) -> _Answers:
-    """Have the child process confirm the suspects and try the symbolic difference."""
-    if seconds <= 0.0 or not (symbolic or comparison.suspects):
-        return _Answers({}, None, seconds <= 0.0)
+) -> tuple[bool, bool]:
+    """Whether SymPy shows the difference to be zero, and whether the time limit ended the attempt."""
+    if max(a.size, b.size) > _LARGEST_FOR_ALGEBRA:
+        return False, False
+    if seconds <= 0.0:
+        return False, True
     request = {
         "a": render(a, names=names),
         "b": render(b, names=names),
         "names": list(names),
-        "points": comparison.suspects,
-        "floor": comparison.floor,
         "positive": [name for name in names if limits[name][0] >= 0.0],
-        "symbolic": symbolic,
     }
-    lines, timed_out = _run_worker(json.dumps(request), seconds)
-    confirmed = {line["point"]: line["difference"] for line in lines if "point" in line}
-    zero = next((bool(line["zero"]) for line in lines if "zero" in line), None)
-    return _Answers(confirmed, zero, timed_out)
+    answer = _run_worker(json.dumps(request), seconds)
+    return answer == "true", answer is None
 
 
-def _run_worker(request: str, seconds: float) -> tuple[list[dict[str, Any]], bool]:
+def _run_worker(request: str, seconds: float) -> str | None:
+    """The child's answer; None where it had to be killed."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
-    command = [sys.executable, "-m", "sr_harness.engine.algebra_worker"]
     with subprocess.Popen(
-        command,
+        [sys.executable, "-m", "sr_harness.engine.algebra_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -212,33 +244,26 @@ def _run_worker(request: str, seconds: float) -> tuple[list[dict[str, Any]], boo
         env={**os.environ, "PYTHONPATH": path},
     ) as child:
         try:
-            output, _ = child.communicate(request, timeout=seconds)
-            timed_out = False
+            return child.communicate(request, timeout=seconds)[0].strip()
         except subprocess.TimeoutExpired:
             child.kill()
-            output, _ = child.communicate()
-            timed_out = True
-    lines = [line for line in output.splitlines() if line.endswith("}")]
-    return [json.loads(line) for line in lines], timed_out
+            return None
 
 
-def _decide(
-    a: Expression, b: Expression, comparison: _Comparison, answers: _Answers, tolerance: float
-) -> Equivalence:
+def _from_points(comparison: _Comparison, *, has_variables: bool, late: bool) -> Equivalence:
+    """The verdict where neither a difference nor a proof was found."""
     largest = comparison.largest
-    for position, difference in answers.confirmed.items():
-        if difference == "domain" or (difference is not None and difference > tolerance):
-            witness = comparison.suspects[position]
-            return Equivalence("different", witness, _explanation(a, b, witness), largest)
-    if answers.zero:
-        return Equivalence("equivalent", None, "their difference simplifies to zero", largest)
-    late = "; the time limit ended the symbolic comparison" if answers.timed_out else ""
-    if len(answers.confirmed) < len(comparison.suspects):
-        return Equivalence("unknown", None, f"float64 values differ, which could not be confirmed{late}", largest)
-    if comparison.compared < _ENOUGH and variables(a) + variables(b):
-        return Equivalence("unknown", None, f"they have values together at too few points{late}", largest)
-    how = f"they agree at {comparison.compared} points inside and outside the ranges (largest relative difference"
-    return Equivalence("equivalent", None, f"{how} {largest or 0.0:.1e}){late}", largest)
+    note = "; the time limit ended the symbolic comparison" if late else ""
+    if comparison.suspects:
+        how = f"float64 values differ, which more digits did not confirm{note}"
+        return Equivalence("unknown", None, how, largest)
+    if comparison.compared < _ENOUGH and has_variables:
+        return Equivalence("unknown", None, f"they have values together at too few points{note}", largest)
+    how = (
+        f"they agree at {comparison.compared} points inside and outside the ranges "
+        f"(largest relative difference {largest or 0.0:.1e}){note}"
+    )
+    return Equivalence("equivalent", None, how, largest)
 
 
 def _explanation(a: Expression, b: Expression, witness: Mapping[str, float]) -> str:

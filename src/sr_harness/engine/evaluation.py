@@ -90,9 +90,11 @@ def to_callable(expr: Expression, names: Sequence[str] | None = None) -> Callabl
 
     def function(*arrays: ArrayLike, **by_name: ArrayLike) -> Array:
         if len(arrays) > len(order):
-            raise TypeError(f"{len(arrays)} arrays given, but the formula takes {len(order)}: {', '.join(order)}")
+            raise TypeError(
+                f"{len(arrays)} arrays given, but the formula takes {len(order)}: {', '.join(order)}"
+            )
         data = dict(zip(order, arrays, strict=False))
-        params = {name: value for name, value in by_name.items() if name in free}
+        params = {name: float(np.asarray(value)) for name, value in by_name.items() if name in free}
         data.update({name: value for name, value in by_name.items() if name not in free})
         return evaluate(expr, data, params)
 
@@ -141,7 +143,8 @@ def parameter_values(program: Program, given: Mapping[str, Value]) -> dict[str, 
             values.setdefault(name, np.float64(leaf.node.value))
         elif name not in values:
             raise UnknownNameError(
-                name, f"the parameter {name!r} has no value; pass params={{{name!r}: …}} or fit the formula first"
+                name,
+                f"the parameter {name!r} has no value; pass params={{{name!r}: …}} or fit the formula first",
             )
     return values
 
@@ -178,7 +181,8 @@ def group_values(node: Expression, labels: NDArray[Any]) -> Array:
             values[position] = node.value
         else:
             raise UnknownNameError(
-                node.name or "", f"grouped_param {node.name!r} has no value for the label {label!r} and no default"
+                node.name or "",
+                f"grouped_param {node.name!r} has no value for the label {label!r} and no default",
             )
     return values[inverse].reshape(labels.shape)
 
@@ -202,7 +206,7 @@ class Binding:
 
     @property
     def full_shape(self) -> tuple[int, ...]:
-        """The shape that results have while computing: on a graph, with a last dimension for nodes or rows."""
+        """The shape that results have while computing: on a graph, a last one is for nodes or rows."""
         return self.shape if self.graph is None else self.lengths
 
     def graph_step(self, step: Step, value: Value) -> Value:
@@ -231,7 +235,8 @@ class Binding:
         for start in range(0, total, BLOCK):
             stop = min(start + BLOCK, total)
             leaves = [
-                as_float(a[start:stop]) if value is None else value for a, value in zip(flat, fixed, strict=True)
+                as_float(a[start:stop]) if value is None else value
+                for a, value in zip(flat, fixed, strict=True)
             ]
             out = result[start:stop]
             value = execute(self.program, leaves, out=out)
@@ -329,7 +334,7 @@ def _check_lengths(
     graph: GraphBinding,
     lengths: dict[str, tuple[int, str]],
 ) -> None:
-    """Arrays that share an axis have one length on it; node and row axes have the length of what they carry."""
+    """Arrays that share an axis have one length on it; node and row axes are as long as what they carry."""
     axes = structure.axes_of(name)
     for axis, length in zip(axes, np.shape(array), strict=False):
         known = lengths.setdefault(axis, (length, name))

@@ -99,9 +99,7 @@ class Expression:
     def __reduce__(self) -> tuple[Callable[..., Expression], tuple[Any, ...]]:
         order = list(postorder(self))
         place = {id(node): position for position, node in enumerate(order)}
-        rows = [
-            (n.op, tuple(place[id(a)] for a in n.args), n.value, n.name, n.index, n.table) for n in order
-        ]
+        rows = [(n.op, tuple(place[id(a)] for a in n.args), n.value, n.name, n.index, n.table) for n in order]
         return _rebuild, (rows,)
 
 
@@ -166,7 +164,7 @@ def with_args(node: Expression, args: tuple[Expression, ...]) -> Expression:
 
 
 def complexity(expr: Expression) -> int:
-    """Number of nodes: each number, constant, variable, parameter, operator, function and relation counts 1."""
+    """Number of nodes: each number, constant, variable, parameter, operator, function, relation counts 1."""
     return expr.size
 
 

@@ -288,10 +288,8 @@ def _report(expr: Expression, objective: Objective, outcome: Outcome) -> FitResu
     scaled = objective.target / objective.scale
     variance = float(np.mean(weights * (scaled - np.average(scaled, weights=weights)) ** 2))
     relative = point.loss / objective.rows
-    if variance > ROUNDING:
-        r2 = 1.0 - relative / variance
-    else:
-        r2 = 1.0 if relative <= ROUNDING else 0.0
+    constant_target = variance <= ROUNDING
+    r2 = float(relative <= ROUNDING) if constant_target else 1.0 - relative / variance
     with np.errstate(over="ignore", under="ignore"):
         loss = float(np.float64(relative) * objective.scale**2)
     return FitResult(

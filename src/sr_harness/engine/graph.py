@@ -20,7 +20,9 @@ from .structure import Structure
 _COMBINED_LIMIT = 4096
 
 
-def relation_rows(name: str, data: Mapping[str, Value], structure: Structure, columns: int) -> NDArray[np.intp]:
+def relation_rows(
+    name: str, data: Mapping[str, Value], structure: Structure, columns: int
+) -> NDArray[np.intp]:
     """The checked index array of a relation, shape (rows, columns)."""
     if name not in structure.relation_names or name not in data:
         known = ", ".join(structure.relation_names) or "none"
@@ -84,7 +86,9 @@ def interpolate(
 ) -> NDArray[np.float64]:
     """`value` sampled at `times` along `axis`, read at the times `at` by linear interpolation."""
     if len(times) < 2:
-        return np.where(np.equal(at, times).reshape([-1 if k == axis else 1 for k in range(value.ndim)]), value, np.nan)
+        return np.where(
+            np.equal(at, times).reshape([-1 if k == axis else 1 for k in range(value.ndim)]), value, np.nan
+        )
     upper = np.clip(np.searchsorted(times, at, side="left"), 1, len(times) - 1)
     lower = upper - 1
     part = (at - times[lower]) / (times[upper] - times[lower])
@@ -116,7 +120,9 @@ def segment_sum(value: Value, target: NDArray[np.intp], nodes: int, dimensions: 
     return result.reshape(*lead, nodes)
 
 
-def bind_graph(program: Program, data: Mapping[str, Value], structure: Structure, names: list[str]) -> GraphBinding:
+def bind_graph(
+    program: Program, data: Mapping[str, Value], structure: Structure, names: list[str]
+) -> GraphBinding:
     """Tie a program to the data, checking that everything lives where it is used."""
     rows: dict[str, NDArray[np.intp]] = {}
     for step in program.steps:
@@ -125,7 +131,9 @@ def bind_graph(program: Program, data: Mapping[str, Value], structure: Structure
             columns = len(step.node.index)
             rows[name] = relation_rows(name, data, structure, columns)
     axis = structure.time_axis
-    times = np.asarray(data[axis], dtype=np.float64) if axis in data and _numeric(data[axis]) else None
+    times = None
+    if axis is not None and axis in data and np.asarray(data[axis]).dtype.kind in "fiub":
+        times = np.asarray(data[axis], dtype=np.float64)
     layout = structure.layout(names)
     binding = GraphBinding(structure, layout, rows, {}, times)
     for leaf in program.leaves:
@@ -133,10 +141,6 @@ def bind_graph(program: Program, data: Mapping[str, Value], structure: Structure
     for step in program.steps:
         binding.kinds[step.out] = _step_kind(step, binding.kinds)
     return binding
-
-
-def _numeric(array: Value) -> bool:
-    return np.asarray(array).dtype.kind in "fiub"
 
 
 def _leaf_kind(leaf: Leaf, structure: Structure) -> str | None:
@@ -155,7 +159,9 @@ def _leaf_kind(leaf: Leaf, structure: Structure) -> str | None:
     if kind == "node":
         if len(letters) != 1:
             choices = " or ".join(f"{name}[{letter}]" for letter in index)
-            raise AlignmentError(f"{name!r} is a value per node; inside a sum over {relation!r} write {choices}")
+            raise AlignmentError(
+                f"{name!r} is a value per node; inside a sum over {relation!r} write {choices}"
+            )
         return relation
     if kind != relation:
         raise AlignmentError(f"{name!r} belongs to the rows of {kind!r}, not to those of {relation!r}")

@@ -160,11 +160,8 @@ def slope(op: str, x: Value, y: Value) -> Value:
     return _UNARY_SLOPE[op](x, y)
 
 
-def slopes(op: str, a: Value, b: Value, y: Value, need_a: bool, need_b: bool) -> tuple[Value, Value]:
-    """Partial derivatives of the binary operation `op`; one that is not needed is None.
-
-    `None` for a needed one never occurs; the number 1.0 marks an operand that passes through.
-    """
+def slopes(op: str, a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool) -> tuple[Value, Value]:
+    """Partial derivatives of the binary operation `op`; one that is not needed may be None."""
     if op == "add":
         return 1.0, 1.0
     if op == "sub":
@@ -175,12 +172,12 @@ def slopes(op: str, a: Value, b: Value, y: Value, need_a: bool, need_b: bool) ->
         inverse = np.reciprocal(b) if need_a or need_b else None
         return inverse, (-y * inverse if need_b and inverse is not None else None)
     if op == "pow":
-        return _power_slopes(a, b, y, need_a, need_b)
+        return _power_slopes(a, b, y, need_a=need_a, need_b=need_b)
     first = np.less_equal(a, b) if op == "min" else np.greater_equal(a, b)
     return first.astype(np.float64), 1.0 - first.astype(np.float64)
 
 
-def _power_slopes(a: Value, b: Value, y: Value, need_a: bool, need_b: bool) -> tuple[Value, Value]:
+def _power_slopes(a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool) -> tuple[Value, Value]:
     by_base = b * np.power(a, np.subtract(b, 1.0)) if need_a else None
     by_exponent = None
     if need_b:

@@ -13,18 +13,14 @@ from .expression import Expression
 from .functions import FUNCTIONS
 from .rendering import ATOM, UNARY, is_negative, number_text, precedence
 
-_GREEK: Final = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi "
-    "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
-)
-_GREEK_LETTERS: Final = dict(
-    zip(
-        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
-        "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon "
-        "varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
-        strict=True,
-    )
-)
+_GREEK_LETTERS: Final = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "varepsilon", "ζ": "zeta", "η": "eta",
+    "θ": "theta", "ι": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi",
+    "ρ": "rho", "σ": "sigma", "τ": "tau", "υ": "upsilon", "φ": "varphi", "χ": "chi", "ψ": "psi",
+    "ω": "omega", "Γ": "Gamma", "Δ": "Delta", "Θ": "Theta", "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi",
+    "Σ": "Sigma", "Υ": "Upsilon", "Φ": "Phi", "Ψ": "Psi", "Ω": "Omega",
+}  # fmt: skip
+_GREEK: Final = frozenset(_GREEK_LETTERS.values()) - {"pi"} | {"epsilon", "phi"}
 _ESCAPES: Final = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -61,7 +57,11 @@ def _word(text: str) -> str:
         return text
     escaped = "".join(_ESCAPES.get(char, char) for char in text)
     # accented letters and spaces are only right in text mode
-    return rf"\mathrm{{{escaped}}}" if text.replace("_", "").isalnum() and text.isascii() else rf"\text{{{escaped}}}"
+    return (
+        rf"\mathrm{{{escaped}}}"
+        if text.replace("_", "").isalnum() and text.isascii()
+        else rf"\text{{{escaped}}}"
+    )
 
 
 def latex_number(value: float, digits: int | None = None) -> str:
@@ -108,10 +108,15 @@ def _parts(node: Expression, digits: int | None) -> list[Expression | str]:
     if op == "div":
         return [r"\frac{", args[0], "}{", args[1], "}"]
     if op == "neg":
-        return ["-", *_in_parentheses(args[0], plain=precedence(args[0]) > UNARY or args[0].op in ("mul", "div"))]
+        return [
+            "-",
+            *_in_parentheses(args[0], plain=precedence(args[0]) > UNARY or args[0].op in ("mul", "div")),
+        ]
     if op == "pow":
         plain = precedence(args[0]) == ATOM and args[0].op in ("num", "var", "const", "param")
-        plain = plain and "times" not in (latex_number(args[0].value or 0.0, digits) if args[0].op == "num" else "")
+        plain = plain and "times" not in (
+            latex_number(args[0].value or 0.0, digits) if args[0].op == "num" else ""
+        )
         return ["{", *_in_parentheses(args[0], plain=plain), "}^{", args[1], "}"]
     return _form(node)
 
@@ -129,7 +134,7 @@ def _form(node: Expression) -> list[Expression | str]:
         relation = latex_name(node.name or "")
         summed = ",".join(latex_name(letter) for letter in node.index[1:])
         head = rf"\sum_{{{summed}\,:\,({index}) \in {relation}}}" if op == "sum" else r"\operatorname{gather}"
-        return [head, rf"\left[", args[0], r"\right]"]
+        return [head, r"\left[", args[0], r"\right]"]
     if op == "delay":
         lag = latex_number(node.value or 0.0)
         return [r"\operatorname{delay}_{", lag, r"}\left(", args[0], r"\right)"]

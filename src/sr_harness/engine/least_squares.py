@@ -111,7 +111,7 @@ class Objective:
             if not np.isfinite(rows).all():
                 return None
             stacked = rows if reduced is None else np.vstack([reduced, rows])
-            reduced = np.linalg.qr(stacked, mode="r")
+            reduced = np.asarray(np.linalg.qr(stacked, mode="r"))
         return reduced
 
     def point(self, theta: Array) -> Point | None:

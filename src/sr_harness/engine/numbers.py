@@ -93,7 +93,11 @@ def _multiples(value: float) -> list[Simple]:
 def _scaled(f: Fraction, shape: Expression, *, above: bool) -> Expression:
     """`numerator * shape / denominator`, or with the shape below the line."""
     if above:
-        top = shape if f.numerator == 1 else (neg(shape) if f.numerator == -1 else mul(float(f.numerator), shape))
+        top = (
+            shape
+            if f.numerator == 1
+            else (neg(shape) if f.numerator == -1 else mul(float(f.numerator), shape))
+        )
         return top if f.denominator == 1 else div(top, float(f.denominator))
     bottom = shape if f.denominator == 1 else mul(float(f.denominator), shape)
     return div(float(f.numerator), bottom)

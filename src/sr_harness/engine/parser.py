@@ -198,7 +198,9 @@ class _Parser:
     def expect(self, kind: str) -> Token:
         token = self.tokens[self.at]
         if token.kind != kind:
-            wanted = {"name": "a name", "string": "a name in quotes", "number": "a number"}.get(kind, repr(kind))
+            wanted = {"name": "a name", "string": "a name in quotes", "number": "a number"}.get(
+                kind, repr(kind)
+            )
             found = "the formula ends" if token.kind == "end" else f"{token.text!r} stands there"
             self.fail(f"{wanted} is expected here, but {found}", token.position)
         self.at += 1
@@ -313,7 +315,9 @@ class _Parser:
         if len(index) not in (2, 3) or len(set(index)) != len(index):
             self.fail("a relation has two or three different indices, target first", relation.position)
         if summed is not None and summed != index[1:]:
-            self.fail(f"the summed indices are those of the sources: sum[{','.join(index[1:])}]", token.position)
+            self.fail(
+                f"the summed indices are those of the sources: sum[{','.join(index[1:])}]", token.position
+            )
         if self.graph and index[0] not in self.graph[-1].index:
             self.fail(f"the index {index[0]!r} is not bound by the enclosing graph term", tokens[0].position)
         self.target_indices.add(index[0])

@@ -19,7 +19,8 @@ from .expression import Expression
 from .kernels import Value
 
 Context = tuple[str, tuple[str, ...]] | None
-"""Where a value lives: None for nodes and rows, else the relation whose rows carry it and its index letters."""
+"""Where a value lives: None for nodes and rows of a table, else the relation whose
+rows carry it and its index letters."""
 
 
 class Leaf(NamedTuple):
@@ -94,17 +95,20 @@ class _Compiler:
             current = args[0]
             for position, arg in enumerate(args[1:]):
                 key: object = (node, context) if position == len(args) - 2 else (node.op, current, arg)
-                current = self.emit(key, node.op, current, arg, node, context)
+                current = self.emit(key, node.op, (current, arg), node, context)
             return current
         second = args[1] if len(args) > 1 else -1
-        return self.emit((node, context), node.op, args[0], second, node, context)
+        return self.emit((node, context), node.op, (args[0], second), node, context)
 
-    def emit(self, key: object, op: str, a: int, b: int, node: Expression, context: Context) -> int:
+    def emit(
+        self, key: object, op: str, operands: tuple[int, int], node: Expression, context: Context
+    ) -> int:
         done = self.registers.get(key)
         if done is not None:
             return done
         register = self.new(key)
         exponent = node.args[1].value if op == "pow" and node.args[1].op == "num" else None
+        a, b = operands
         if exponent in kernels.POWERS:
             b = -1
         self.steps.append([register, op, a, b, node, context, exponent])
@@ -142,7 +146,9 @@ def _finish(compiler: _Compiler, result: int) -> Program:
     steps = []
     for position, (out, op, a, b, node, context, exponent) in enumerate(compiler.steps):
         used = {a, b} - {-1}
-        dead = tuple(r for r in sorted(used) if last_use[r] == position and r != result and r not in constants)
+        dead = tuple(
+            r for r in sorted(used) if last_use[r] == position and r != result and r not in constants
+        )
         steps.append(Step(out, op, a, b, node, context, dead, exponent))
     return Program(
         size=len(compiler.registers),
@@ -253,7 +259,7 @@ def differentiate(
         else:
             b = registers[step.b]
             registers[step.out] = y = kernel(a, b)
-            tangents[step.out] = _chain_binary(step, a, b, y, tangents[step.a], tangents[step.b])
+            tangents[step.out] = _chain_binary(step, a, b, y, left=tangents[step.a], right=tangents[step.b])
         for register in step.dead:
             registers[register] = None
             tangents[register] = {}
@@ -265,18 +271,18 @@ def _chain_unary(step: Step, a: Value, y: Value, inner: dict[int, Value]) -> dic
         return {}
     if step.op == "pow":
         assert step.exponent is not None
-        by_a, _ = kernels.slopes("pow", a, np.float64(step.exponent), y, True, False)
+        by_a, _ = kernels.slopes("pow", a, np.float64(step.exponent), y, need_a=True, need_b=False)
     else:
         by_a = kernels.slope(step.op, a, y)
     return {p: by_a * t for p, t in inner.items()}
 
 
 def _chain_binary(
-    step: Step, a: Value, b: Value, y: Value, left: dict[int, Value], right: dict[int, Value]
+    step: Step, a: Value, b: Value, y: Value, *, left: dict[int, Value], right: dict[int, Value]
 ) -> dict[int, Value]:
     if not left and not right:
         return {}
-    by_a, by_b = kernels.slopes(step.op, a, b, y, bool(left), bool(right))
+    by_a, by_b = kernels.slopes(step.op, a, b, y, need_a=bool(left), need_b=bool(right))
     result: dict[int, Value] = {}
     for p, t in left.items():
         result[p] = t if step.op in ("add", "sub") else by_a * t

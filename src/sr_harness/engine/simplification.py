@@ -351,9 +351,9 @@ def _power(node: Expression, base: Expression, exponent: Expression) -> Expressi
     if value is not None and value.is_integer() and value % 2 == 0.0 and base.op in ("neg", "abs"):
         return pow_(base.args[0], exponent)
     inner, count = _whole_power(base)
-    if value is not None and count > 1 and value > 0.0 and _is_whole_power(count * value):
-        if value.is_integer():
-            return pow_(inner, count * value)
+    joined = count * value if value is not None and value > 0.0 and value.is_integer() else -1.0
+    if count > 1 and _is_whole_power(joined):
+        return pow_(inner, joined)
     return with_args(node, (base, exponent))
 
 

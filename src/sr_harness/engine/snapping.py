@@ -114,7 +114,9 @@ def snap(
         # a number that noise alone could have moved raises the loss by about 1/rows of itself
         growth = tolerance + _NOISE * (len(fixed) + 1) / current.rows
         limit = max(best * (1.0 + growth), _EXACT * task.mean_square)
-        name, options = _most_promising(open_names, current.parameters, task.widths(current, limit - current.loss))
+        name, options = _most_promising(
+            open_names, current.parameters, task.widths(current, limit - current.loss)
+        )
         open_names.remove(name)
         for option in options:
             trial = substitute(template, {**fixed, name: option.expression})

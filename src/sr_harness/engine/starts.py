@@ -108,8 +108,7 @@ def combinations(choices: list[list[float]], count: int, rng: np.random.Generato
             rows.append(row)
     draws = rng.random((max(0, count - len(rows)), len(choices))) ** 1.5
     drawn = [
-        [options[min(int(len(options) * u), len(options) - 1)] for options, u in zip(choices, us, strict=True)]
-        for us in draws
+        [options[int(len(options) * u)] for options, u in zip(choices, draw, strict=True)] for draw in draws
     ]
     return np.array(rows + drawn)
 
@@ -144,7 +143,7 @@ def sweep(
 
 def _screen_batch(objective: Objective, starts: Array) -> Array:
     binding, count = objective.binding, objective.linear_count
-    spread = (-1, *([1] * len(binding.full_shape)))
+    spread: tuple[int, ...] = (-1, *([1] * len(binding.full_shape)))
     values: dict[str, Value] = {name: np.float64(0.0) for name in objective.names[:count]}
     for position, name in enumerate(objective.names[count:]):
         values[name] = starts[:, position].reshape(spread)
@@ -173,7 +172,7 @@ def _residual_after_projection(rows: Array) -> Array:
         return total
     if rows.shape[1] < rows.shape[2]:
         return np.zeros(len(rows))
-    corner: Array = np.linalg.qr(rows, mode="r")[:, -1, -1]
+    corner: Array = np.asarray(np.linalg.qr(rows, mode="r"))[:, -1, -1]
     return corner**2
 
 

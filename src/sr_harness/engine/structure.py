@@ -89,7 +89,9 @@ class Structure:
             return found
         if any(name in axes for axes in self.variable_axes.values()):
             return (name,)
-        raise AlignmentError(f"the structure does not say on which axes {name!r} lies; declare it in the manifest")
+        raise AlignmentError(
+            f"the structure does not say on which axes {name!r} lies; declare it in the manifest"
+        )
 
     def kind(self, name: str) -> str | None:
         """`node`, the name of a relation for its fields, or None for an array without such an axis."""

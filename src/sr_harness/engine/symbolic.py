@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import sympy
 
 
-def to_sympy(expr: Expression, *, positive: Collection[str] = (), real: bool = True, exact: bool = False) -> sympy.Expr:
+def to_sympy(
+    expr: Expression, *, positive: Collection[str] = (), real: bool = True, exact: bool = False
+) -> sympy.Expr:
     """The formula as a SymPy expression.
 
     Args:
