@@ -80,9 +80,11 @@ def _fault(raw: bytes, expected_seq: int) -> tuple[dict[str, Any] | None, tuple[
     except FormatError as error:
         hint = " (it holds NUL bytes)" if b"\0" in raw else ""
         return None, ("jsonl.bad_line", "", error.message + hint)
+    if not isinstance(document, dict):
+        return None, ("jsonl.bad_line", "", "an event is a JSON object")
     faults = event_problems(document)
     if faults:
-        return document if isinstance(document, dict) else None, tuple(faults[0])  # type: ignore[return-value]
+        return document, (faults[0].code, faults[0].where, faults[0].message)
     if document["seq"] != expected_seq:
         message = f"seq is {document['seq']} where {expected_seq} must follow"
         return document, ("jsonl.bad_line", "/seq", message)
