@@ -24,6 +24,9 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ari.errors import ConfigError
+from ari.formats.jsonio import pointer
+from ari.formats.legacy import convert_settings
+from ari.formats.settings import secret_pointers
 
 OFFLINE: Final = "offline"
 PROVIDERS: Final = ("offline", "anthropic", "google", "ollama", "openai")
@@ -34,10 +37,6 @@ OTHER_VARIABLES: Final = frozenset({"ARI_CHECKPOINT_DIR", "ARI_PYTHON", "ARI_ROO
 """Variables with the prefix that are no settings."""
 
 MASK: Final = "********"
-_SECRET_NAME = re.compile(
-    r"(?:^|[_\-.])(?:(?:api|access|auth|private|secret)_?keys?|token|secrets?|passw(?:or)?ds?|passphrase|credentials?|auth)$",
-    re.IGNORECASE,
-)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _NUMBERS: Final = (
     "nodes",
@@ -52,7 +51,6 @@ _NUMBERS: Final = (
     "max_switches",
     "search_work",
 )
-_LEGACY_NAMES: Final = {"llm_model": "model", "llm_provider": "provider"}
 
 
 def _cores() -> int:
@@ -143,9 +141,7 @@ class Settings(BaseModel):
         """Return the settings as they are written to `settings.json`: without secrets, JSON types only."""
         document = self.model_dump(mode="json")
         document["provider"] = self.effective_provider
-        cleaned = without_secrets(document)
-        assert isinstance(cleaned, dict)
-        return cleaned
+        return without_secrets(document)
 
 
 class Loaded(NamedTuple):
@@ -177,44 +173,46 @@ class _Layer(NamedTuple):
 
 
 def is_secret_name(name: str) -> bool:
-    """Say whether a key or variable of this name holds a secret (`token_env` names one and holds none)."""
-    return _SECRET_NAME.search(name) is not None
+    """Say whether a variable of this name holds a secret (`token_env` names one and holds none)."""
+    return any(secret_pointers({name: "some text"}))
 
 
-def _is_secret(name: object, value: object) -> bool:
-    """A number or flag (`max_token: 100`) is no secret whatever its name."""
-    return bool(value) and not isinstance(value, (bool, int, float)) and is_secret_name(str(name))
+def without_secrets(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a JSON object without the values that look like secrets; addresses lose the user in front."""
+    return _treated(document, drop=True)
 
 
-def without_secrets(value: object) -> object:
-    """Copy a JSON value without the keys that hold secrets and without user names in addresses."""
+def masked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a JSON object for printing: asterisks in place of every secret."""
+    return _treated(document, drop=False)
+
+
+def _treated(document: Mapping[str, Any], *, drop: bool) -> dict[str, Any]:
+    bare = _without_users(document)
+    secrets = set(secret_pointers(bare))
+
+    def copy(value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
+        if isinstance(value, dict):
+            inner = {
+                key: f"{place}{pointer(key)}"
+                for key in value
+                if not drop or f"{place}{pointer(key)}" not in secrets
+            }
+            return {key: copy(value[key], here) for key, here in inner.items()}
+        if isinstance(value, list):
+            return [copy(item, f"{place}/{index}") for index, item in enumerate(value)]
+        return MASK if place in secrets else value
+
+    result: dict[str, Any] = copy(bare, "")
+    return result
+
+
+def _without_users(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, Mapping):
-        return {k: without_secrets(v) for k, v in value.items() if not _is_secret(k, v)}
+        return {key: _without_users(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_secrets(item) for item in value]
+        return [_without_users(item) for item in value]
     return _USER_IN_URL.sub(MASK, value) if isinstance(value, str) else value
-
-
-def masked(value: object) -> object:
-    """Copy a JSON value for printing: every secret is replaced by asterisks."""
-    if isinstance(value, Mapping):
-        return {k: MASK if _is_secret(k, v) else masked(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [masked(item) for item in value]
-    return _USER_IN_URL.sub(MASK, value) if isinstance(value, str) else value
-
-
-def secret_keys(document: object, place: str = "") -> list[str]:
-    """List the JSON pointers of keys in a document that hold a secret."""
-    found: list[str] = []
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            here = f"{place}/{key}"
-            found += [here] if _is_secret(key, value) else secret_keys(value, here)
-    elif isinstance(document, list):
-        for index, item in enumerate(document):
-            found += secret_keys(item, f"{place}/{index}")
-    return found
 
 
 # --- the environment -----------------------------------------------------------------------------------
@@ -342,19 +340,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: settings are one JSON object", cure='Write for example {"model": "offline"}.'
         )
-    return _modern(document)
-
-
-def _modern(document: dict[str, Any]) -> dict[str, Any]:
-    result = dict(document)
-    for old, new in _LEGACY_NAMES.items():
-        if old in result:
-            old_value = result.pop(old)
-            result.setdefault(new, old_value)
-    if "slurm_partition" in result or "slurm_cpus" in result:
-        partition, cpus = result.pop("slurm_partition", None), result.pop("slurm_cpus", None)
-        result.setdefault("hpc", {"partition": partition or None, "cpus": cpus})
-    return result
+    return convert_settings(document)
 
 
 # --- joining the layers ----------------------------------------------------------------------------------
@@ -388,7 +374,7 @@ def load(
         if path is not None and path.exists():
             document = read_settings_file(path)
             warnings += [
-                f"{path}: {place} holds a secret; move it to .env" for place in secret_keys(document)
+                f"{path}: {place} holds a secret; move it to .env" for place in secret_pointers(document)
             ]
             layers.append(_Layer(document, {key: f"{path} ({key})" for key in document}))
             files.insert(0, path)
@@ -440,7 +426,7 @@ def _unusable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     for detail in error.errors(include_url=False):
         field = str(detail["loc"][0]) if detail["loc"] else "settings"
         place = ".".join(str(part) for part in detail["loc"]) or field
-        shown = MASK if is_secret_name(place) else repr(masked(detail["input"]))
+        shown = MASK if is_secret_name(place) else repr(masked({"": detail["input"]})[""])
         reason = detail["msg"].removeprefix("Value error, ")
         lines.append(
             f"{place} is {shown[:200]} ({sources.get(field, 'settings')}): {reason[0].lower()}{reason[1:]}"

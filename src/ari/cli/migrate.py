@@ -23,14 +23,19 @@ def migrate(
     as_json: JsonOption = False,
 ) -> int:
     """Write a checkpoint of an earlier shape, or of another tool, in the present shape."""
-    from dataclasses import asdict
-
     from ari import checkpoint as store
 
-    path = checkpoint_path(checkpoint)
-    report = store.migrate(path, output)
+    report = store.migrate(checkpoint_path(checkpoint), output)
     if as_json:
-        print_json({"checkpoint": str(path), "output": str(output), **asdict(report)})
+        print_json(
+            {
+                "checkpoint": str(report.source),
+                "output": str(report.target),
+                "nodes": report.nodes,
+                "notes": report.notes,
+            }
+        )
     else:
-        print("\n".join(report.lines()))
+        print(f"wrote {report.target} with {report.nodes} nodes from {report.source}")
+        print("".join(f"  {remark}\n" for remark in report.notes), end="")
     return 0

@@ -88,7 +88,6 @@ def shown(loaded: Loaded) -> dict[str, Any]:
     from ari.settings import masked
 
     document = masked(loaded.settings.model_dump(mode="json"))
-    assert isinstance(document, dict)
     return {**document, "provider": loaded.settings.effective_provider}
 
 
