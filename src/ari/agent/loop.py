@@ -25,8 +25,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
-from ari.agent.briefing import EXPANSION_INSTRUCTIONS, INSTRUCTIONS, expansion_briefing, task_briefing
-from ari.agent.task import Proposal
+from ari.agent.briefing import INSTRUCTIONS, task_briefing
 from ari.formats.jsonio import strict_dumps
 from ari.skills import build_server
 
@@ -71,13 +70,6 @@ async def run_node_loop(session: NodeSession, model: Model, records_dir: Path) -
         return f"The loop was ended: {error}"
     except AgentRunError as error:
         return f"The model could not go on: {error}"
-
-
-async def run_expansion(facts: dict[str, Any], model: Model) -> Proposal:
-    """Ask the model for the next experiment below a node."""
-    agent = Agent(model, instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal)
-    result = await agent.run(expansion_briefing(facts))
-    return result.output
 
 
 class _Trace:

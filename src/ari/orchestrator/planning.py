@@ -7,12 +7,11 @@ of the nodes up to order k − lookahead and no others, whichever may have finis
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ari.agent.task import Proposal, Relative
+from ari.agent.task import Relative
 from ari.checkpoint import Checkpoint, NodeState
 from ari.formats.tree import normalise_label
 from ari.orchestrator.bfts import SearchLimits, SearchNode, SearchView, select
@@ -118,7 +117,9 @@ class Planner:
     def _child(
         self, parent: NodeState, view: SearchView, checkpoint: Checkpoint, order: int, idea_index: int | None
     ) -> PlannedNode:
-        proposal = _ask(self._facts(parent, view, checkpoint, idea_index), self.model)
+        from ari.agent.expansion import ask_for_proposal
+
+        proposal = ask_for_proposal(self._facts(parent, view, checkpoint, idea_index), self.model)
         plan = dict(proposal.plan) | {"summary": proposal.summary}
         return PlannedNode(node_id(order), parent.id, parent.depth + 1, proposal.label, order, plan)
 
@@ -208,17 +209,3 @@ def _switches(checkpoint: Checkpoint) -> list[int]:
     """Orders of the nodes that a switch to another idea led to."""
     places = (d.get("at_order") for d in checkpoint.state.decisions if d["decision"] == "switch_to_idea")
     return [place for place in places if isinstance(place, int)]
-
-
-def _ask(facts: dict[str, Any], model: str) -> Proposal:
-    """Ask the model; one that fails to answer is replaced by the offline researcher for this one step."""
-    from pydantic_ai.exceptions import AgentRunError
-
-    from ari.agent.loop import run_expansion
-    from ari.agent.models import resolve_model
-    from ari.agent.models.offline.expansion import propose
-
-    try:
-        return asyncio.run(run_expansion(facts, resolve_model(model)))
-    except AgentRunError:
-        return propose(facts)

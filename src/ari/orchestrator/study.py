@@ -30,7 +30,7 @@ from ari.orchestrator.creation import create_study
 from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
 from ari.orchestrator.node_report import build_report, read_relative
 from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search_view
-from ari.orchestrator.workers import WorkerPool, read_outcome
+from ari.orchestrator.workers import WorkerPool, read_outcome, warm_up
 from ari.pipeline.experiment_spec import Experiment
 from ari.settings import Settings, load
 
@@ -80,6 +80,7 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     """
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
     settings = load(options=given).settings
+    warm_up()
     prepared = create_study(
         options.experiment, options.output, settings, parallel_given=options.parallel is not None
     )
@@ -108,6 +109,7 @@ def resume(
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
     with Checkpoint.open(path, read_only=False) as checkpoint:
+        warm_up()
         checkpoint.verify_data_hashes(checkpoint.path)
         _verify_source(checkpoint)
         document = dict(checkpoint.state.settings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.forkserver
 import signal
 import time
 from collections.abc import Iterator
@@ -35,6 +36,13 @@ PRELOAD = (
     "scipy.optimize",
 )
 """Loaded once in the fork server, so that a node's process starts in milliseconds."""
+
+
+def warm_up() -> None:
+    """Start the fork server, which loads the libraries while the caller goes on."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOAD))
+    multiprocessing.forkserver.ensure_running()
+
 
 GRACE_S = 5.0
 """How long an ended process is waited for before it is reported as unkillable."""
@@ -69,7 +77,6 @@ class WorkerPool:
         self.size = size
         self.running: dict[str, RunningNode] = {}
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(PRELOAD))
 
     @property
     def free(self) -> int:
