@@ -62,7 +62,7 @@ def loaded_by(code: str) -> set[str]:
         ("import sr_harness", HEAVY | {"typer", "ari"}),
         ("import sr_harness.core", HEAVY | {"typer", "ari"}),
         ("from ari.cli import main; main(['--help'])", HEAVY | {"numpy", "pydantic", "sr_harness"}),
-        ("from ari.cli import main; main(['run', '--help'])", HEAVY | {"numpy", "pydantic", "sr_harness"}),
+        ("from ari.cli import main; main(['run', '--help'])", HEAVY | {"numpy", "sr_harness"}),
         ("import sr_harness.cli", HEAVY),
         ("import ari.checkpoint", HEAVY),
     ],
