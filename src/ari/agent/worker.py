@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import os
 import resource
 import signal
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.errors import AriError
+from ari.errors import AriError, CheckpointError
 from ari.formats.jsonio import strict_dumps
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 OUTCOME = "outcome.json"
 CRASH_LOG = "crash.txt"
+PRESENCE = ".nodes.lock"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -34,6 +36,7 @@ def node_main(task_json: str) -> None:
     """Entry point of a node's process."""
     _lead_own_session()
     task = NodeTask.model_validate_json(task_json)
+    presence = announce(Path(task.checkpoint))
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     if task.memory_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
@@ -41,6 +44,40 @@ def node_main(task_json: str) -> None:
     outcome = _guarded(task, records_dir)
     outcome = outcome.model_copy(update={"duration_s": round(time.monotonic() - started, 3)})
     _write_atomically(records_dir / OUTCOME, strict_dumps(outcome.model_dump(mode="json"), indent=True))
+    os.close(presence)
+
+
+def announce(checkpoint: Path) -> int:
+    """Hold the presence lock, shared, for as long as this process lives; see `wait_until_alone`."""
+    descriptor = os.open(checkpoint / PRESENCE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def wait_until_alone(checkpoint: Path, within_s: float = 15.0) -> None:
+    """Wait until no process of an earlier, killed run is at work in the checkpoint.
+
+    Such processes die with their parent, but not in the same instant; until then they could still write.
+
+    Raises:
+        CheckpointError: When one is still there after `within_s` seconds.
+    """
+    descriptor = os.open(checkpoint / PRESENCE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        deadline = time.monotonic() + within_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise CheckpointError(
+                        f"{checkpoint}: processes of the run that was killed are still at work",
+                        cure="End them (they are called python), then resume again.",
+                    ) from None
+                time.sleep(0.05)
+    finally:
+        os.close(descriptor)
 
 
 def _lead_own_session() -> None:
@@ -48,8 +85,9 @@ def _lead_own_session() -> None:
         os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with contextlib.suppress(OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # the fork server has died before the line above took hold
+        os._exit(1)
 
 
 def _guarded(task: NodeTask, records_dir: Path) -> NodeOutcome:

@@ -7,6 +7,7 @@ way are run afresh, and everything is planned from recorded results alone.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from typing import Any
 import orjson
 
 from ari.agent.task import NodeOutcome, NodeTask
+from ari.agent.worker import wait_until_alone
 from ari.checkpoint import Checkpoint, NodeState
 from ari.checkpoint.store import utc_now
 from ari.errors import AriError, CheckpointError
@@ -198,8 +200,7 @@ class Study:
 
     def _take_up(self) -> None:
         """After a kill: keep what nodes had finished measuring, make the others pending again."""
-        import os
-
+        wait_until_alone(self.checkpoint.path)
         self._append("run_resumed", pid=os.getpid())
         for node in list(self.checkpoint.nodes.values()):
             if node.status == "running":

@@ -1,0 +1,228 @@
+"""Whole studies of data: the law is found, the sealed rows stay sealed, one seed gives one study."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ari.checkpoint import Checkpoint, validate
+from ari.checkpoint.stable import stable_document
+from ari.errors import CheckpointError, ExperimentError
+from ari.orchestrator.study import resume
+from sr_harness.engine import equivalent
+
+HEAD = "# A law\nWhat is y?\n\n## Data\n- source: data.csv\n- target: y\n"
+
+
+def table(**columns: np.ndarray) -> str:
+    names = list(columns)
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join([",".join(names), *(",".join(repr(float(v)) for v in row) for row in rows)]) + "\n"
+
+
+def rows(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.5, 4.0, n), rng.uniform(0.5, 4.0, n), rng
+
+
+def test_a_power_law_is_found_and_confirmed_on_sealed_rows(run_study):
+    a, b, _ = rows(1)
+    result = run_study(HEAD, files={"data.csv": table(a=a, b=b, y=a**1.5)}, nodes=5, seed=3)
+    assert (
+        equivalent(result.formula.removeprefix("y = "), "a**1.5", ranges={"a": (0.5, 4)}).verdict
+        == "equivalent"
+    )
+    assert result.sealed_metrics["nrmse"] < 1e-9
+    assert validate(result.checkpoint) == []
+
+
+def test_three_laws_drawn_at_random_are_found(run_study):
+    seed = random.SystemRandom().randrange(10**6)
+    rng = random.Random(seed)
+    p, q = rng.choice([-2, -1.5, -1, 0.5, 1, 2, 3]), rng.choice([-2, -1, 0.5, 1.5, 2])
+    laws = {
+        f"{rng.randint(2, 9)}*a**{p}*b**{q}": "power",
+        f"{rng.randint(2, 9)}*exp(-{rng.randint(2, 9) / 10}*a)": "exponential",
+        f"{rng.randint(2, 5)}*a**2 + {rng.randint(2, 9)}*a*b - {rng.randint(1, 5)}": "polynomial",
+    }
+    a, b, _ = rows(seed)
+    for number, law in enumerate(laws):
+        y = eval(law, {"a": a, "b": b, "exp": np.exp})
+        result = run_study(
+            HEAD, files={"data.csv": table(a=a, b=b, y=y)}, nodes=10, seed=seed % 100, name=f"o{number}"
+        )
+        found = (result.formula or "").removeprefix("y = ")
+        verdict = equivalent(found, law, ranges={"a": (0.5, 4), "b": (0.5, 4)}).verdict
+        assert verdict == "equivalent", f"seed {seed}: {law} came out as {found}"
+
+
+def noisy_study(tmp_path: Path) -> Path:
+    a, b, rng = rows(7)
+    y = 2 * a / (1 + b) + 0.01 * rng.normal(size=len(a))
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    (folder / "data.csv").write_text(table(a=a, b=b, y=y))
+    (folder / "experiment.md").write_text(HEAD)
+    return folder / "experiment.md"
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    return noisy_study(tmp_path)
+
+
+def test_the_number_of_workers_does_not_change_the_study(noisy: Path, tmp_path: Path):
+    from ari.orchestrator.study import RunOptions, start
+
+    documents = []
+    for workers in (1, 2):
+        result = start(RunOptions(noisy, output=tmp_path / f"w{workers}", nodes=9, parallel=workers, seed=5))
+        with Checkpoint.open(result.checkpoint) as checkpoint:
+            documents.append(stable_document(checkpoint))
+    assert documents[0] == documents[1]
+
+
+def test_killed_at_random_moments_a_study_ends_as_the_unbroken_one(noisy: Path, tmp_path: Path):
+    from ari.orchestrator.study import RunOptions, start
+
+    whole = start(RunOptions(noisy, output=tmp_path / "whole", nodes=8, parallel=2, seed=11))
+    kills = kill_and_resume(noisy, tmp_path / "broken", times=20)
+    assert kills >= 20
+    with Checkpoint.open(whole.checkpoint) as a, Checkpoint.open(tmp_path / "broken") as b:
+        assert stable_document(a) == stable_document(b)
+        finished: set[str] = set()
+        for event in b.events():
+            if event["event"] == "node_started":
+                assert event["node_id"] not in finished, f"{event['node_id']} was run again"
+            if event["event"] == "node_finished":
+                assert event["node_id"] not in finished
+                finished.add(event["node_id"])
+        assert len(finished) == 8
+    assert validate(tmp_path / "broken") == []
+
+
+SERVE = """
+import sys
+from pathlib import Path
+from ari.orchestrator.study import RunOptions, resume, start
+import pydantic_ai, sr_harness.search
+source, output = Path(sys.argv[1]), Path(sys.argv[2])
+print('ready', flush=True)
+if (output / 'meta.json').exists() and (output / 'idea.json').exists():
+    resume(output)
+else:
+    import shutil
+    shutil.rmtree(output, ignore_errors=True)
+    start(RunOptions(source, output=output, nodes=8, parallel=2, seed=11))
+"""
+
+
+def kill_and_resume(source: Path, output: Path, *, times: int) -> int:
+    """Start the study again and again, each time ended by SIGKILL after a random while, then let it end."""
+    rng = random.Random(2)
+    kills = 0
+    while True:
+        command = [sys.executable, "-c", SERVE, str(source), str(output)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        if kills >= times:
+            assert process.wait(timeout=300) == 0
+            process.stdout.close()
+            return kills
+        _wait_for_progress(process, output, rng)
+        os.kill(process.pid, signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        process.stdout.close()
+
+
+def _wait_for_progress(process: subprocess.Popen[bytes], output: Path, rng: random.Random) -> None:
+    """Wait until the journal has grown a little, then a random moment more."""
+    journal = output / "journal.jsonl"
+    size = journal.stat().st_size if journal.exists() else 0
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if journal.exists() and journal.stat().st_size > size:
+            break
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0.0, 0.4))
+
+
+def test_the_sealed_rows_are_opened_once_and_logged(run_study):
+    a, b, _ = rows(2)
+    result = run_study(HEAD, files={"data.csv": table(a=a, b=b, y=a * b)}, nodes=4)
+    log = (result.checkpoint / "sealed" / "access.jsonl").read_text().splitlines()
+    assert len(log) == 1
+    meta = json.loads((result.checkpoint / "meta.json").read_bytes())
+    assert json.loads(log[0])["sha256"] == meta["sealed"]["sha256"]
+    assert result.sealed_metrics["n"] == meta["data"]["rows"]["sealed"] == 8
+
+
+def test_changed_data_are_refused_on_resume_with_their_hash(run_study, tmp_path: Path):
+    a, b, _ = rows(2)
+    result = run_study(HEAD, files={"data.csv": table(a=a, b=b, y=a * b)}, nodes=2)
+    (tmp_path / "experiment" / "data.csv").write_text(table(a=a, b=b, y=a + b))
+    with pytest.raises(CheckpointError, match=r"has changed since the study began: sha256 [0-9a-f]{64}"):
+        resume(result.checkpoint, nodes=4)
+
+
+def test_changed_sealed_rows_are_refused(run_study):
+    a, b, _ = rows(2)
+    result = run_study(HEAD, files={"data.csv": table(a=a, b=b, y=a * b)}, nodes=2)
+    path = result.checkpoint / "sealed" / "holdout" / "y.npy"
+    values = np.load(path)
+    np.save(path, values + 1)
+    with pytest.raises(CheckpointError, match=r"sealed/holdout/y.npy has sha256"):
+        resume(result.checkpoint, nodes=4)
+
+
+@pytest.mark.parametrize("name", ["N", "lambda", "pi", "S", "exp", "x10"])
+def test_a_column_may_have_any_name(run_study, name: str):
+    a, b, _ = rows(4)
+    result = run_study(HEAD, files={"data.csv": table(**{name: a, "b": b, "y": 3 * a**2})}, nodes=2)
+    predicted = result.formula or ""
+    assert name in predicted
+    assert result.sealed_metrics["nrmse"] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("a,y\n1,2\n", "1 usable row of 'y'"),
+        ("a,y\n" + "1,5\n" * 9, "the target 'y' is 5 in every row"),
+        ("a,b\n1,2\n3,4\n", "the data have no variable 'y'"),
+        ("", "empty"),
+        ("a,y\n", "row"),
+        ("a,y\n" + "".join(f"{i},text{i}\n" for i in range(9)), "holds text, not numbers"),
+        ("a,y\n" + "".join(f"{i},nan\n" for i in range(9)), "0 usable rows"),
+        ("a,a,y\n1,2,3\n", "a"),
+    ],
+)
+def test_data_that_cannot_be_used_are_refused_and_nothing_is_left(
+    run_study, tmp_path: Path, data: str, message: str
+):
+    with pytest.raises(ExperimentError) as caught:
+        run_study(HEAD, files={"data.csv": data}, nodes=2)
+    assert message in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_are_missing_or_infinite_are_named_and_left_out(run_study):
+    a, b, _ = rows(5)
+    y = a * b
+    a[3], y[7] = math.nan, math.inf
+    result = run_study(HEAD, files={"data.csv": table(a=a, b=b, y=y)}, nodes=2)
+    text = "\n".join(result.warnings)
+    assert "a is missing or infinite in row 4" in text
+    assert "y is missing or infinite in row 8" in text
+    assert result.sealed_metrics["nrmse"] < 1e-9
