@@ -1,0 +1,33 @@
+"""The tool `snap_formula`."""
+
+from __future__ import annotations
+
+from sr_harness.errors import ExpressionError, FitError
+from sr_harness.tools.context import Result, ToolContext
+
+
+def snap_formula(ctx: ToolContext, formula: str) -> Result:
+    """Replace fitted numbers by simple ones (integers, small fractions, multiples of pi) where the data agree.
+
+    Args:
+        ctx: The data.
+        formula: The formula.
+
+    Returns:
+        `candidates` as of `fit_family`: the snapped and the simplified form; empty when there is nothing to snap.
+    """
+    from sr_harness import engine
+
+    expression = ctx.read(formula)
+    problem = ctx.problem
+    graph = problem.graph
+    try:
+        if graph is not None:
+            target = problem.target.reshape(graph.shape)
+            snapped = engine.snap(expression, graph.fields, target, structure=graph.structure)
+        else:
+            snapped = engine.snap(expression, problem.data, problem.target)
+    except (FitError, ExpressionError) as error:
+        return {"candidates": [], "notes": [str(error)]}
+    forms = dict.fromkeys((snapped, engine.simplify(snapped)))
+    return {"candidates": [ctx.row(ctx.measure(form, "snapped")) for form in forms], "notes": []}
