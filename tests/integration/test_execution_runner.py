@@ -112,6 +112,18 @@ def test_readable_files_are_inputs_by_relative_path(make, tmp_path):
     assert runner.run("true").inputs == record.inputs
 
 
+def test_folders_reached_through_links_work(tmp_path, sandbox):
+    (tmp_path / "real" / "node").mkdir(parents=True)
+    (tmp_path / "real" / "data.csv").write_text("1")
+    (tmp_path / "alias").symlink_to("real", target_is_directory=True)
+    alias = tmp_path / "alias"
+    runner = Runner(
+        alias / "records", alias / "node", sandbox=sandbox, limits=LIMITS, read_only=[alias / "data.csv"]
+    )
+    record = runner.run(["cp", str(alias / "data.csv"), "copy.csv"])
+    assert [item.path for item in record.outputs] == ["copy.csv"]
+
+
 def test_cpu_time_and_memory_of_children_count(runner):
     record = runner.run("python3 -c 'x = bytearray(100_000_000); sum(range(3_000_000))' & wait")
     assert record.ok
@@ -411,7 +423,7 @@ def test_a_missing_readable_path_is_refused_and_nothing_is_recorded(make, tmp_pa
     assert runner.runs == ()
 
 
-@pytest.mark.parametrize("command", [[], [""], "a\0b"])
+@pytest.mark.parametrize("command", [[], [""], "a\0b", "a\udcffb"])
 def test_commands_that_cannot_be_run_are_refused(runner, command):
     with pytest.raises(ExecutionError):
         runner.run(command)

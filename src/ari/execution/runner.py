@@ -96,11 +96,11 @@ class Runner:
         env: Mapping[str, str] | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self.records_dir = records_dir.absolute()
-        self.work_dir = work_dir.absolute()
+        self.records_dir = records_dir.resolve()
+        self.work_dir = work_dir.resolve()
         if not self.work_dir.is_dir():
             raise ExecutionError(f"the work folder {work_dir} does not exist", cure="Create it first.")
-        if self.records_dir.resolve().is_relative_to(self.work_dir.resolve()):
+        if self.records_dir.is_relative_to(self.work_dir):
             raise ExecutionError(
                 f"the records folder {records_dir} lies inside the work folder, where commands can write",
                 cure="Keep records beside the work folder.",
@@ -188,8 +188,11 @@ class Runner:
         argv = [*_SHELL, command] if isinstance(command, str) else [str(word) for word in command]
         if not argv or not argv[0]:
             raise ExecutionError("an empty command cannot be run", cure="Give a program and its arguments.")
-        if any("\0" in word for word in argv):
-            raise ExecutionError("the command holds a NUL character, which no program can be given")
+        if any(not _is_text(word) for word in argv):
+            raise ExecutionError(
+                "the command holds a NUL or half a character, which no program can be given",
+                cure="Write the command as plain UTF-8 text.",
+            )
         token = secrets.token_hex(16)
         variables = child_environment(
             home=self.work_dir, temporary=temporary, extra={**self.env, **(env or {}), TOKEN_VARIABLE: token}
@@ -300,11 +303,12 @@ class Runner:
             sandbox=SandboxRecord(kind=self.sandbox.kind, reason=self.sandbox.reason),
         )
 
-    @staticmethod
-    def _too_large(limits: Limits, after: workdir.Snapshot) -> bool:
-        return limits.file_bytes is not None and any(
-            item.size >= limits.file_bytes for item in after.values()
-        )
+
+def _is_text(word: str) -> bool:
+    try:
+        return b"\0" not in word.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _too_large(limits: Limits, outputs: Sequence[OutputRecord]) -> bool:

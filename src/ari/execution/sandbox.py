@@ -155,17 +155,17 @@ def _own_binds(work_dir: Path, read_only: Iterable[Path]) -> list[str]:
         raise SandboxError(
             f"the work folder {work_dir} does not exist", cure="Create it before running a command."
         )
-    binds = dict.fromkeys(_interpreter_folders(), "--ro-bind")
+    shown = {folder: folder for folder in _interpreter_folders()}
     for path in read_only:
         if not path.exists():
             raise SandboxError(
                 f"{path} cannot be shown to the command: it does not exist",
                 cure="Check the path, or take it out of the list of readable paths.",
             )
-        binds[path.resolve()] = "--ro-bind"
-    binds[work] = "--bind"
+        shown[path.absolute()] = path.resolve()  # under the name the caller knows
+    binds = {place: ("--ro-bind", source) for place, source in shown.items()} | {work: ("--bind", work)}
     ordered = sorted(binds.items(), key=lambda item: (len(item[0].parts), str(item[0])))
-    return [word for path, option in ordered for word in (option, str(path), str(path))]
+    return [word for place, (option, source) in ordered for word in (option, str(source), str(place))]
 
 
 @lru_cache(maxsize=1)
