@@ -399,7 +399,8 @@ class Study:
 def _latex(formula: str | None, experiment: Experiment) -> str | None:
     if formula is None:
         return None
-    from sr_harness.engine import latex, parse, var
+    from sr_harness.engine import latex, parse
+    from sr_harness.engine.build import var
 
     right = formula.split(" = ", 1)[1]
     return f"{latex(var(experiment.target or 'y'))} = {latex(parse(right))}"

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.agent.worker import OUTCOME, errored, node_main
+from ari.errors import ExecutionError
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
@@ -84,11 +85,25 @@ class WorkerPool:
         return self.size - len(self.running)
 
     def start(self, task: NodeTask) -> None:
-        """Start a node; its folders exist already."""
+        """Start a node; its folders exist already.
+
+        Raises:
+            ExecutionError: When no process can be started, even by a fresh fork server.
+        """
         outcome_path(task).unlink(missing_ok=True)
+        try:
+            process = self._process(task)
+        except (EOFError, OSError):  # the fork server has died; the next use starts another
+            try:
+                process = self._process(task)
+            except (EOFError, OSError) as error:
+                raise ExecutionError(f"no process can be started for {task.node_id}: {error}") from error
+        self.running[task.node_id] = RunningNode(task, process, time.monotonic())
+
+    def _process(self, task: NodeTask) -> ForkServerProcess:
         process = self._context.Process(target=node_main, args=(task.model_dump_json(),), daemon=False)
         process.start()
-        self.running[task.node_id] = RunningNode(task, process, time.monotonic())
+        return process
 
     def finished(self, timeout_s: float) -> Iterator[NodeOutcome]:
         """Wait at most `timeout_s` and yield the outcomes of nodes that have ended, in node order."""

@@ -11,8 +11,8 @@ def describe_data(ctx: ToolContext) -> Result:
     """Describe the target and the inputs: size, range, spread, sign, repeated values.
 
     Returns:
-        `rows`: number of target values; `target` and `inputs`: per variable its description and axes and, over
-        all rows, minimum, maximum, mean, standard deviation (in the variable's unit), whether all values are
+        `rows`: number of target values; `target` and `inputs`: per variable its description and axes and,
+        over all rows, minimum, maximum, mean, standard deviation (in the variable's unit), whether all values are
         positive, and the number of distinct values; `relations`: names of the graph relations; `notes`.
     """
     problem = ctx.problem
@@ -27,7 +27,7 @@ def describe_data(ctx: ToolContext) -> Result:
     }
 
 
-def _column(ctx: ToolContext, name: str, values: np.ndarray) -> Result:  # type: ignore[type-arg]
+def _column(ctx: ToolContext, name: str, values: np.ndarray) -> Result:
     return {
         "name": name,
         "description": ctx.context.variable_descriptions.get(name, ""),

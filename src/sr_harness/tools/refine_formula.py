@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sr_harness.engine import build
 from sr_harness.errors import ExpressionError, FitError
 from sr_harness.search import DEFAULT_WORK
-from sr_harness.search.candidate import ParetoFront
 from sr_harness.tools.context import Result, ToolContext, checked_work
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ ROWS = 2_000
 def refine_formula(ctx: ToolContext, formula: str, work: int = DEFAULT_WORK) -> Result:
     """Fit a formula's numbers anew, and try formulas that differ from it by one change.
 
-    The changes: a free factor, a free power, an offset, one more term linear in an input, one more factor that
-    is a power of an input.
+    The changes: a free factor, a free power, an offset, one more term linear in an input, one more factor
+    that is a power of an input.
 
     Args:
         ctx: The data.
@@ -36,7 +35,7 @@ def refine_formula(ctx: ToolContext, formula: str, work: int = DEFAULT_WORK) -> 
         `candidates` as of `fit_family`, the start among them; `work_used`.
     """
     start = ctx.read(formula)
-    front = ParetoFront([ctx.measure(start, "start")])
+    found = {start: ctx.measure(start, "start")}
     left = checked_work(work)
     for template in _neighbours(start, ctx.problem.names):
         if left < FIT_COST:
@@ -44,8 +43,9 @@ def refine_formula(ctx: ToolContext, formula: str, work: int = DEFAULT_WORK) -> 
         left -= FIT_COST
         fitted = _fitted(ctx, template)
         if fitted is not None:
-            front.add(ctx.measure(fitted, "refined"))
-    ordered = sorted(front.candidates, key=lambda candidate: (candidate.length, candidate.complexity))
+            found.setdefault(fitted, ctx.measure(fitted, "refined"))
+    finite = [candidate for candidate in found.values() if candidate.nmse < float("inf")]
+    ordered = sorted(finite, key=lambda candidate: (candidate.length, candidate.complexity))
     return {"candidates": [ctx.row(candidate) for candidate in ordered], "work_used": work - left}
 
 

@@ -7,14 +7,14 @@ from sr_harness.tools.context import Result, ToolContext
 
 
 def snap_formula(ctx: ToolContext, formula: str) -> Result:
-    """Replace fitted numbers by simple ones (integers, small fractions, multiples of pi) where the data agree.
+    """Replace fitted numbers by simple ones (integers, fractions, multiples of pi) where the data agree.
 
     Args:
         ctx: The data.
         formula: The formula.
 
     Returns:
-        `candidates` as of `fit_family`: the snapped and the simplified form; empty when there is nothing to snap.
+        `candidates` as of `fit_family`: the snapped and the simplified form; empty if nothing can be fitted.
     """
     from sr_harness import engine
 

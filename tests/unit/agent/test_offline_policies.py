@@ -31,8 +31,9 @@ def draft(**plan: Any) -> dict[str, Any]:
     return {"experiment": SYMBOLIC, "label": "draft", "plan": plan, "search_work": 100, "ancestors": []}
 
 
-def candidate(formula: str, nrmse: float, complexity: int = 3) -> dict[str, Any]:
-    return {"candidates": [{"formula": formula, "nrmse": nrmse, "complexity": complexity}]}
+def candidate(formula: str, nrmse: float, length: float = 0.0) -> dict[str, Any]:
+    found = {"formula": formula, "nrmse": nrmse, "complexity": 3, "description_length": length}
+    return {"candidates": [found]}
 
 
 def test_a_good_fit_is_handed_in_at_once_and_a_bad_one_is_followed_by_the_next_family():
@@ -48,8 +49,8 @@ def test_a_good_fit_is_handed_in_at_once_and_a_bad_one_is_followed_by_the_next_f
 def test_snapped_constants_are_used_only_when_they_do_not_cost():
     facts = draft(strategies=["power_law"])
     seen = [{"rows": 10}, candidate("a**1.4998", 1e-6)]
-    kept = next_action(symbolic_policy, facts, [*seen, candidate("a**2", 0.5)])
-    taken = next_action(symbolic_policy, facts, [*seen, candidate("a**1.5", 1e-7)])
+    kept = next_action(symbolic_policy, facts, [*seen, candidate("a**2", 0.5, length=9.0)])
+    taken = next_action(symbolic_policy, facts, [*seen, candidate("a**1.5", 1e-6, length=-9.0)])
     assert kept.arguments["formula"] == "a**1.4998"
     assert taken.arguments["formula"] == "a**1.5"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from ari.agent.models.offline.policy import Call, Result, Steps
-from ari.evaluation.score import symbolic_score
 
 PLENTY = 1e-9
 """Training nrmse at which the search for a better formula stops: what is left is rounding."""
@@ -108,8 +108,13 @@ def _candidates(result: Result) -> list[Result]:
 
 
 def _best(candidates: list[Result]) -> Result:
-    """The candidate with the best score; of equals the shortest."""
-    return max(candidates, key=lambda c: (symbolic_score(c["nrmse"], c["complexity"]), -c["complexity"]))
+    """The candidate with the shortest description, which weighs error against size and number of rows."""
+    return min(candidates, key=_length)
+
+
+def _length(candidate: Result) -> tuple[float, int]:
+    length = candidate.get("description_length")
+    return (math.inf if length is None else float(length), int(candidate["complexity"]))
 
 
 def _nrmse(candidate: Result) -> float:
