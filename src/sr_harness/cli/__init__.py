@@ -67,8 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = app([a for a in arguments if a != "--debug"], prog_name="sr-harness", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        _complain("interrupted")
-        return EXIT_INTERRUPTED
+        status = EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of the output is gone (`sr-harness … | head`): nothing is wrong and nobody listens.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,6 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         return _report(error)
+    if status == EXIT_INTERRUPTED:  # typer turns an interrupt inside a command into this status
+        _complain("interrupted")
     return int(status or EXIT_DONE)
 
 

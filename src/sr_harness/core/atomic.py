@@ -68,7 +68,8 @@ def free_to_write(target: Path, *, overwrite: bool) -> None:
         )
     if entries and not overwrite:
         raise ContextWriteError(
-            f"{target} already holds data; overwrite it (overwrite=True, --overwrite) or choose another directory"
+            f"{target} already holds data; "
+            "overwrite it (overwrite=True, --overwrite) or choose another directory"
         )
 
 

@@ -93,6 +93,8 @@ class Profile:
             return
         for cell in cells:
             self._add_number(cell)
+            if "number" not in self.readings:
+                return
 
     def _add_integers(self, cells: list[str]) -> None:
         if max(map(len, cells)) > _LONGEST_INTEGER:
@@ -200,6 +202,11 @@ def convert(cells: Sequence[str], kind: Kind, dtype: np.dtype[Any], *, comma: bo
         return np.array([_BOOLEANS[cell.lower()] for cell in stripped], dtype=dtype)
     if kind == "integer":
         return np.array([int(cell) for cell in stripped], dtype=dtype)
+    if not comma:
+        try:
+            return np.array(list(map(float, stripped)), dtype=dtype)
+        except ValueError:
+            pass  # a missing cell or grouped thousands: read cell by cell
     group, point = (".", ",") if comma else (",", ".")
     return np.array([_real(cell, group, point) for cell in stripped], dtype=dtype)
 
