@@ -17,6 +17,10 @@ from sr_harness.search.selection import EXACT, FLOOR, description_length, free_c
 if TYPE_CHECKING:
     from sr_harness.engine import Expression
 
+SHORT = 40
+LONG_EXACT = 1e-23
+"""What a formula of more than `SHORT` nodes may leave to count as exact."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -56,8 +60,12 @@ class Candidate:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but rounding is left on training and validation rows, and not by interpolation."""
-        return self.judged_nmse < EXACT and self.length < 0
+        """Whether nothing but rounding is left on training and validation rows, and not by interpolation.
+
+        A long formula must leave less: with enough terms anything smooth is met to ten digits.
+        """
+        limit = EXACT if self.complexity <= SHORT else LONG_EXACT
+        return self.judged_nmse < limit and self.length < 0
 
     def formula(self, digits: int | None = None) -> str:
         """The formula as text."""

@@ -120,17 +120,17 @@ def _graph(
 ) -> GraphView | None:
     """The network view, if the target is a field of nodes."""
     shape = np.shape(context.data[target])
-    pairs = tuple(name for name in context.relation_names if np.shape(context.data[name])[-1] == 2)
-    if not pairs or not shape or shape[-1] != context.num_nodes or target in context.variable_structures:
+    relations = tuple(context.relation_names)
+    if not relations or not shape or shape[-1] != context.num_nodes or target in context.variable_structures:
         return None
     from sr_harness.engine import Structure
 
     edges = {
         name: relation
         for name, relation in context.variable_structures.items()
-        if relation in pairs and (inputs is None or name in inputs)
+        if relation in relations and (inputs is None or name in inputs)
     }
     numeric = {name: values for name, values in columns.items() if values.dtype.kind in "biuf"}
     on_nodes = tuple(name for name, values in numeric.items() if values.shape[-1] == shape[-1])
-    fields = {name: np.asarray(context.data[name]) for name in (*numeric, *edges, *pairs)}
-    return GraphView(fields, Structure.from_context(context), on_nodes, edges, pairs, tuple(shape))
+    fields = {name: np.asarray(context.data[name]) for name in (*numeric, *edges, *relations)}
+    return GraphView(fields, Structure.from_context(context), on_nodes, edges, relations, tuple(shape))

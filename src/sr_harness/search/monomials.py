@@ -7,7 +7,7 @@ come first, and where two are proportional the simpler stays.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sr_harness.engine import Expression, build
 from sr_harness.search.forms import product
+from sr_harness.search.view import Input
 
 Floats = NDArray[np.float64]
 
@@ -49,14 +50,9 @@ class Dictionary:
         return product(pairs) if pairs else build.num(1.0)
 
 
-def column_atoms(data: Mapping[str, Floats], exponents: Sequence[float]) -> list[Atom]:
-    """One atom for each input that varies, with only the powers its values admit."""
-    atoms = []
-    for name, values in data.items():
-        if np.ptp(values) == 0:
-            continue
-        atoms.append(Atom(build.var(name), values, admitted(values, exponents)))
-    return atoms
+def input_atoms(inputs: Iterable[Input], exponents: Sequence[float]) -> list[Atom]:
+    """One atom for each input, with only the powers its values admit."""
+    return [Atom(item.expression, item.values, admitted(item.values, exponents)) for item in inputs]
 
 
 def admitted(values: Floats, exponents: Sequence[float]) -> tuple[float, ...]:
@@ -114,7 +110,7 @@ def fingerprint(values: Floats) -> bytes | None:
     if not np.isfinite(height) or height < 1e-290 or np.ptp(values) <= 1e-13 * height:
         return None
     first = values[np.argmax(np.abs(values))]
-    return (np.round(values / first, 9) + 0.0).tobytes()
+    return bytes((np.round(values / first, 9) + 0.0).tobytes())
 
 
 def _by_simplicity(atoms: Sequence[Atom], most_factors: int, degree: float) -> Iterator[tuple[float, ...]]:

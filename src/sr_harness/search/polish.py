@@ -6,7 +6,10 @@ Every variant is only an offer: it is measured like any other formula, and the f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sr_harness.errors import FitError
 from sr_harness.search.selection import plain_cost
@@ -53,21 +56,17 @@ def refit(expression: Expression, space: Workspace) -> Expression | None:
     return None if template is None else fit_template(template, space)
 
 
-def fit_template(template: Expression, space: Workspace, *, restarts: int = 0) -> Expression | None:
-    """A template with its parameters fitted on the sample; None where no finite fit exists."""
+def fit_template(template: Expression, space: Workspace) -> Expression | None:
+    """A template fitted on the sample from its start values; None where no finite fit exists."""
     from sr_harness import engine
 
-    space.charge(FIT_WORK * (1 + restarts))
+    space.charge(FIT_WORK)
     sample = space.sample
     try:
-        result = engine.fit(
-            template,
-            fields_of(space),
-            target_of(space),
-            seed=space.seed,
-            restarts=restarts,
-            structure=sample.structure,
-        )
+        with np.errstate(all="ignore"):
+            result = engine.fit(
+                template, fields_of(space), target_of(space), structure=sample.structure, local=True
+            )
     except FitError:
         return None
     return result.expression
@@ -83,7 +82,8 @@ def snap(expression: Expression, space: Workspace) -> Expression | None:
         return None
     space.charge(SNAP_WORK)
     try:
-        return engine.snap(expression, fields_of(space), target_of(space))
+        with np.errstate(all="ignore"):
+            return engine.snap(expression, fields_of(space), target_of(space))
     except FitError:
         return None
 
@@ -133,13 +133,13 @@ def replace_node(expression: Expression, old: Expression, new: Expression) -> Ex
     return fold(expression, lambda node, args: new if node == old else with_args(node, tuple(args)))
 
 
-def fields_of(space: Workspace) -> dict[str, object]:
+def fields_of(space: Workspace) -> dict[str, NDArray[Any]]:
     """What the engine evaluates on: columns, or the arrays of a network."""
     graph = space.sample.graph
     return dict(graph.fields) if graph is not None else dict(space.sample.data)
 
 
-def target_of(space: Workspace) -> object:
+def target_of(space: Workspace) -> NDArray[np.float64]:
     """The sample's target in the shape that the engine's values have."""
     graph = space.sample.graph
     return space.sample.target.reshape(graph.shape) if graph is not None else space.sample.target

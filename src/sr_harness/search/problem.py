@@ -33,7 +33,7 @@ class GraphView:
         structure: What the engine needs to align them.
         node_fields: Names of the inputs that live on nodes.
         edge_fields: Name of an edge field to the relation it belongs to.
-        relations: Names of the relations of pairs, whose columns are target and source.
+        relations: Names of the relations, whose columns are target and one or two sources.
         shape: Shape of the target, last axis the nodes.
     """
 

@@ -54,12 +54,12 @@ def scan(basis: Basis, target: Floats, grid: Floats, *, valleys: int = 2) -> lis
         columns = basis(value)
         return least_squares(columns, target)[1] if np.isfinite(columns).all() else np.inf
 
-    values = np.array([residual(value) for value in grid])
+    values = np.array([residual(float(value)) for value in grid])
     padded = np.concatenate([[np.inf], values, [np.inf]])
     minima = np.flatnonzero((values <= padded[:-2]) & (values <= padded[2:]) & np.isfinite(values))
-    minima = minima[np.argsort(values[minima], kind="stable")][:valleys]
+    order = np.argsort(values[minima], kind="stable")[:valleys]
     found = []
-    for place in minima:
+    for place in (int(p) for p in minima[order]):
         low, high = grid[max(place - 1, 0)], grid[min(place + 1, grid.size - 1)]
         value = golden_section(residual, low, high)
         found.append((residual(value), value))

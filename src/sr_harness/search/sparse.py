@@ -70,7 +70,7 @@ def forward(
     y = target / (float(np.max(np.abs(target), initial=0.0)) or 1.0)
     chosen = list(start)
     for _ in range(min(most, matrix.shape[1] - len(start), max(1, matrix.shape[0] // 2 - len(start)))):
-        charge(matrix.shape[1])
+        charge(1 + matrix.shape[1] / 64)
         column = _best_addition(unit, y, chosen)
         if column is None:
             return
@@ -140,7 +140,7 @@ def _exchange(
         improved = False
         for place in range(fixed, len(chosen)):
             others = chosen[:place] + chosen[place + 1 :]
-            charge(unit.shape[1])
+            charge(1 + unit.shape[1] / 64)
             column = _best_addition(unit, y, others)
             if column is None or column == chosen[place]:
                 continue

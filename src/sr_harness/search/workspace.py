@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sr_harness.search.budget import Meter
+from sr_harness.search.budget import AllotmentSpent, Meter
 from sr_harness.search.candidate import Candidate, ParetoFront, measured
 from sr_harness.search.problem import Problem
+from sr_harness.search.reduction import reductions
+from sr_harness.search.view import View, whole
 
 if TYPE_CHECKING:
     from sr_harness.engine import Expression
@@ -35,11 +37,24 @@ class Workspace:
         self.front = ParetoFront()
         self.sample = self._draw_sample()
         self.variance = _variance(problem)
+        self.view = whole(self.sample.data, self.sample.target)
         self._known: dict[Expression, Candidate | None] = {}
+        self._views: list[View] | None = None
 
     def rng(self, label: str) -> np.random.Generator:
         """Random numbers that depend on the seed and the label alone."""
         return np.random.default_rng([self.seed, zlib.crc32(label.encode())])
+
+    @property
+    def views(self) -> list[View]:
+        """The problem and the smaller ones inside it, the smallest first (see `reduction`)."""
+        if self._views is None:
+            self._views = [self.view]
+            try:
+                self._views = reductions(self.view, self.charge)
+            except AllotmentSpent:
+                return self._views
+        return self._views
 
     def charge(self, units: float = 1) -> None:
         """Count work; see `Meter.charge`."""

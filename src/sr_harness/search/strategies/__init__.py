@@ -10,16 +10,28 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.strategies.composite import Composite
 from sr_harness.search.strategies.constant import Constant
+from sr_harness.search.strategies.exponential import Exponential
+from sr_harness.search.strategies.genetic import Genetic
 from sr_harness.search.strategies.linear import Linear
+from sr_harness.search.strategies.network import Network
 from sr_harness.search.strategies.polynomial import Polynomial
 from sr_harness.search.strategies.power_law import PowerLaw
+from sr_harness.search.strategies.rational import Rational
+from sr_harness.search.strategies.sinusoid import Sinusoid
 
 _ALL: tuple[Strategy, ...] = (
     Constant(),
     Linear(),
     PowerLaw(),
     Polynomial(),
+    Rational(),
+    Exponential(),
+    Sinusoid(),
+    Composite(),
+    Network(),
+    Genetic(),
 )
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({strategy.name: strategy for strategy in _ALL})

@@ -9,7 +9,7 @@ import numpy as np
 
 from sr_harness.engine import Expression, build
 from sr_harness.search.forms import weighted_sum
-from sr_harness.search.monomials import column_atoms
+from sr_harness.search.monomials import input_atoms
 from sr_harness.search.sparse import SparseFit, fit_columns, forward
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.workspace import Workspace
@@ -25,7 +25,7 @@ class Linear(Strategy):
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """Subsets by forward choice with exchange, then all inputs."""
-        atoms = column_atoms(space.sample.data, (1.0,))
+        atoms = input_atoms(space.view.inputs, (1.0,))
         if not atoms:
             return
         y = space.sample.target

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sr_harness.engine import Expression
 from sr_harness.search.forms import weighted_sum
-from sr_harness.search.monomials import Dictionary, build_dictionary, column_atoms
+from sr_harness.search.monomials import Dictionary, build_dictionary, input_atoms
 from sr_harness.search.sparse import SparseFit, fit_columns, forward
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.workspace import Workspace
@@ -26,7 +26,7 @@ class Polynomial(Strategy):
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """For each degree: greedy supports, with offset and without; dense where few inputs allow it."""
-        atoms = column_atoms(space.sample.data, tuple(float(p) for p in range(1, DEGREES[-1] + 1)))
+        atoms = input_atoms(space.view.inputs, tuple(float(p) for p in range(1, DEGREES[-1] + 1)))
         y = space.sample.target
         size = 0
         for degree in DEGREES:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sr_harness.engine import Expression
 from sr_harness.search.forms import product, weighted_sum
-from sr_harness.search.monomials import Atom, column_atoms, term_values
+from sr_harness.search.monomials import Atom, input_atoms, term_values
 from sr_harness.search.scan import golden_section
 from sr_harness.search.sparse import SparseFit, forward, least_squares
 from sr_harness.search.strategies.base import Strategy
@@ -34,7 +34,7 @@ class PowerLaw(Strategy):
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """For each number of factors the best ones, exponents snapped and raw."""
-        atoms = [a for a in column_atoms(space.sample.data, (1.0,)) if not np.any(a.values == 0)]
+        atoms = [a for a in input_atoms(space.view.inputs, (1.0,)) if not np.any(a.values == 0)]
         y = space.sample.target
         if not atoms:
             return

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sr_harness.engine import Expression, build
-from sr_harness.search.monomials import Dictionary, build_dictionary, column_atoms
+from sr_harness.search.monomials import Dictionary, build_dictionary, input_atoms
 from sr_harness.search.polish import fit_template
 from sr_harness.search.scan import Basis, scan
 from sr_harness.search.sparse import least_squares
 from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.view import View
 from sr_harness.search.workspace import Workspace
 
 Floats = NDArray[np.float64]
@@ -21,9 +22,21 @@ Floats = NDArray[np.float64]
 FREQUENCIES = 160
 """Trial frequencies for one argument; together they span 0.1 to 40 periods over the data."""
 
-MOST_ARGUMENTS = 20
-MOST_PREFACTORS = 4
-MOST_FITTED = 5
+MOST_ARGUMENTS = 12
+MOST_PREFACTORS = 3
+MOST_FITTED = 3
+TREND_HANDICAP = 1.01
+"""A trend must earn its place: the residual with it counts this much more."""
+
+
+class _Wave(NamedTuple):
+    """A scanned wave: residual, frequency, columns of argument and prefactor, and if it has a trend."""
+
+    residual: float
+    rate: float
+    argument: int
+    prefactor: int | None
+    trend: bool
 
 
 class Sinusoid(Strategy):
@@ -34,50 +47,54 @@ class Sinusoid(Strategy):
     share: ClassVar[float] = 0.15
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
-        """Scan frequencies for each argument, fit the most promising, then look for a second wave in what is left."""
-        atoms = column_atoms(space.sample.data, (1.0, 2.0, -1.0))
-        if not atoms or space.sample.rows < 6:
-            return
-        book = build_dictionary(atoms, most_factors=2, degree=2.0, limit=MOST_ARGUMENTS)
-        y = space.sample.target
-        found: list[tuple[float, float, int, int | None, bool]] = []
-        for column in range(len(book)):
-            argument = book.matrix[:, column]
-            for prefactor in [None, *range(min(len(book), MOST_PREFACTORS))]:
-                for trend in (False, True):
-                    space.charge(3 * FREQUENCIES)
-                    basis = _basis(argument, _front(book, prefactor, y), trend)
-                    for residual, rate in scan(basis, y, _frequencies(argument), valleys=2):
-                        found.append((residual * (1.0 + 0.01 * trend), rate, column, prefactor, trend))
-        found.sort(key=lambda item: item[0])
-        for _, rate, column, prefactor, trend in found[:MOST_FITTED]:
-            template = _wave(book, column, prefactor, rate, trend, y)
-            fitted = fit_template(template, space)
-            if fitted is None:
-                continue
-            yield fitted
-            second = self._second_wave(book, column, fitted, template, space)
-            if second is not None:
-                yield second
-
-    def _second_wave(
-        self, book: Dictionary, column: int, fitted: Expression, template: Expression, space: Workspace
-    ) -> Expression | None:
-        """The sum of the first wave and the best wave of the same argument in its residuals."""
-        rest = space.sample.target - space.sample.predict(fitted)
-        if not np.isfinite(rest).all() or not np.any(rest):
-            return None
-        argument = book.matrix[:, column]
-        space.charge(3 * FREQUENCIES)
-        valleys = scan(_basis(argument, np.ones(rest.size), False), rest, _frequencies(argument), valleys=1)
-        if not valleys:
-            return None
-        other = _wave(book, column, None, valleys[0][1], False, rest, suffix="2")
-        return fit_template(build.add(template, other), space)
+        """Scan frequencies for each argument, fit the best, then look for a second wave in what is left."""
+        for view in dict.fromkeys((space.views[0], space.view)):
+            atoms = input_atoms(view.inputs, (1.0, 2.0, -1.0))
+            if atoms and view.target.size >= 6:
+                book = build_dictionary(atoms, most_factors=2, degree=2.0, limit=MOST_ARGUMENTS)
+                yield from _waves(book, view, space)
 
 
-def _front(book: Dictionary, prefactor: int | None, y: Floats) -> Floats:
-    return np.ones(y.size) if prefactor is None else book.matrix[:, prefactor]
+def _waves(book: Dictionary, view: View, space: Workspace) -> Iterator[Expression]:
+    y = view.target
+    found: list[_Wave] = []
+    for column in range(len(book)):
+        rates = _frequencies(book.matrix[:, column])
+        for prefactor in (None, *range(min(len(book), MOST_PREFACTORS))):
+            for trend in (False, True):
+                space.charge(FREQUENCIES)
+                basis = _basis(book, column, prefactor, trend=trend)
+                for residual, rate in scan(basis, y, rates, valleys=2):
+                    handicap = TREND_HANDICAP if trend else 1.0
+                    found.append(_Wave(residual * handicap, rate, column, prefactor, trend))
+    found.sort(key=lambda wave: wave.residual)
+    for wave in found[:MOST_FITTED]:
+        template = view.wrap(_template(book, wave, y))
+        fitted = fit_template(template, space)
+        if fitted is None:
+            continue
+        yield fitted
+        second = _second_wave(book, wave, fitted, view, space)
+        if second is not None:
+            yield second
+
+
+def _second_wave(
+    book: Dictionary, wave: _Wave, fitted: Expression, view: View, space: Workspace
+) -> Expression | None:
+    """The sum of the first wave and the best wave of the same argument in its residuals."""
+    if view.factor is not None:
+        return None
+    rest = view.target - space.sample.predict(fitted)
+    if not np.isfinite(rest).all() or not np.any(rest):
+        return None
+    space.charge(FREQUENCIES)
+    basis = _basis(book, wave.argument, None, trend=False)
+    valleys = scan(basis, rest, _frequencies(book.matrix[:, wave.argument]), valleys=1)
+    if not valleys:
+        return None
+    other = _template(book, _Wave(*valleys[0], wave.argument, None, False), rest, suffix="2")
+    return fit_template(build.add(_template(book, wave, view.target), other), space)
 
 
 def _frequencies(argument: Floats) -> Floats:
@@ -89,8 +106,10 @@ def _frequencies(argument: Floats) -> Floats:
     return np.concatenate([low, high]) / spread
 
 
-def _basis(argument: Floats, front: Floats, trend: bool) -> Basis:
+def _basis(book: Dictionary, column: int, prefactor: int | None, *, trend: bool) -> Basis:
+    argument = book.matrix[:, column]
     ones = np.ones(argument.size)
+    front = ones if prefactor is None else book.matrix[:, prefactor]
 
     def columns(rate: float) -> Floats:
         phase = rate * argument
@@ -100,25 +119,18 @@ def _basis(argument: Floats, front: Floats, trend: bool) -> Basis:
     return columns
 
 
-def _wave(
-    book: Dictionary,
-    column: int,
-    prefactor: int | None,
-    rate: float,
-    trend: bool,
-    y: Floats,
-    suffix: str = "",
-) -> Expression:
-    """The template with amplitude and phase in place of the two linear coefficients."""
-    argument = book.matrix[:, column]
-    weights, _ = least_squares(_basis(argument, _front(book, prefactor, y), trend)(rate), y)
+def _template(book: Dictionary, wave: _Wave, y: Floats, *, suffix: str = "") -> Expression:
+    """The formula to fit, with amplitude and phase in place of the two linear coefficients."""
+    basis = _basis(book, wave.argument, wave.prefactor, trend=wave.trend)
+    weights, _ = least_squares(basis(wave.rate), y)
     amplitude, phase = float(np.hypot(weights[0], weights[1])), float(np.arctan2(weights[1], weights[0]))
+    argument = book.term(wave.argument)
     inner = build.add(
-        build.mul(build.param("w" + suffix, rate), book.term(column)), build.param("p" + suffix, phase)
+        build.mul(build.param("w" + suffix, wave.rate), argument), build.param("p" + suffix, phase)
     )
     body = build.mul(build.param("b" + suffix, amplitude), build.call("sin", inner))
-    if prefactor is not None:
-        body = build.mul(book.term(prefactor), body)
-    if trend:
-        body = build.add(body, build.mul(build.param("t" + suffix, float(weights[3])), book.term(column)))
+    if wave.prefactor is not None:
+        body = build.mul(book.term(wave.prefactor), body)
+    if wave.trend:
+        body = build.add(body, build.mul(build.param("t" + suffix, float(weights[3])), argument))
     return build.add(body, build.param("a" + suffix, float(weights[2])))

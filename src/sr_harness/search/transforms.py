@@ -1,0 +1,75 @@
+"""Outer functions u and their inverses: y = u(t) is sought as t = u⁻¹(y).
+
+A transform promises that `wrap` undoes `peel` wherever the peeled target is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sr_harness.engine import Expression, build
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One outer function.
+
+    Attributes:
+        name: For messages.
+        peel: From the target to what the inner formula must give; not finite where it has no inverse.
+        wrap: From the inner formula to the whole.
+    """
+
+    name: str
+    peel: Callable[[Floats], Floats]
+    wrap: Callable[[Expression], Expression]
+
+    def target(self, y: Floats) -> Floats | None:
+        """The peeled target, or None if some row has none or all are equal."""
+        with np.errstate(all="ignore"):
+            values = self.peel(y)
+        if not np.isfinite(values).all() or np.ptp(values) <= 1e-12 * np.max(np.abs(values)):
+            return None
+        return values
+
+
+def _call(name: str) -> Callable[[Expression], Expression]:
+    return lambda inner: build.call(name, inner)
+
+
+def _root(y: Floats) -> Floats:
+    return np.where(y >= 0, np.sqrt(np.abs(y)), np.nan)
+
+
+IDENTITY = Transform("y", lambda y: y, lambda inner: inner)
+
+RECIPROCAL = Transform("1/y", lambda y: 1.0 / y, lambda inner: build.div(build.num(1.0), inner))
+
+TRANSFORMS: tuple[Transform, ...] = (
+    IDENTITY,
+    Transform("y²", lambda y: np.where(y >= 0, y * y, np.nan), _call("sqrt")),
+    RECIPROCAL,
+    Transform("log y", np.log, _call("exp")),
+    Transform("exp y", np.exp, _call("log")),
+    Transform("√y", _root, lambda inner: build.pow_(inner, build.num(2.0))),
+    Transform(
+        "1/y²",
+        lambda y: np.where(y > 0, 1.0 / (y * y), np.nan),
+        lambda inner: build.div(build.num(1.0), build.call("sqrt", inner)),
+    ),
+    Transform("sin y", lambda y: np.where(np.abs(y) <= np.pi / 2, np.sin(y), np.nan), _call("arcsin")),
+    Transform("cos y", lambda y: np.where((y >= 0) & (y <= np.pi), np.cos(y), np.nan), _call("arccos")),
+    Transform(
+        "1/√y",
+        lambda y: 1.0 / _root(y),
+        lambda inner: build.div(build.num(1.0), build.pow_(inner, build.num(2.0))),
+    ),
+    Transform("y³", lambda y: y**3, lambda inner: build.pow_(inner, build.num(1 / 3))),
+)
+"""Outer functions, the most usual first."""
