@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sr_harness.core.names import array_file, name_fault, spoken
+from sr_harness.core.names import array_file, label_fault, name_fault, spoken
 
 ROOT_FIELDS = ("variables", "axes", "num_nodes")
 VARIABLE_FIELDS = ("file", "description", "axes", "kind", "structure")
@@ -128,7 +128,8 @@ def _variable(name: str, raw: object, faults: list[str]) -> VariableEntry:
 
 def _axis(name: str, raw: object, faults: list[str]) -> AxisEntry:
     where = f"axes.{spoken(name)}" if name else "axes: the axis ''"
-    bad_name = name_fault(name)
+    in_file = isinstance(raw, dict) and "file" in raw
+    bad_name = name_fault(name) if in_file else label_fault(name)
     if bad_name:
         faults.append(f"axes: {name!r} cannot be an axis name: {bad_name}")
     if not isinstance(raw, dict):

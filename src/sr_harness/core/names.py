@@ -1,8 +1,8 @@
-"""The rule for names of variables and axes, in one place.
+"""The rules for names of variables and axes, in one place.
 
 Specification, section "Variables": a name is not empty, not `.` or `..`, and holds no path separator and
-no NUL, because the array of the name lies in the file `<name>.npy`. Axes follow the same rule: they share
-one namespace with the variables, and any axis may be stored as `<axis>.npy`.
+no NUL, because the array of the name lies in the file `<name>.npy`. Of axes the specification demands it
+only where they are stored in a file: `lat/lon` may be an axis with `values` or `size`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ def array_file(name: str) -> str:
 
 
 def name_fault(name: str) -> str | None:
-    """Say why `name` cannot be the name of a variable or an axis; None when it can."""
-    if not name:
-        return "the name is empty"
+    """Say why no array file can bear `name`, as every variable's does; None when it can."""
     if name in {".", ".."}:
         return f"the name {name!r} stands for a directory"
     if "/" in name or "\\" in name:
         return "the name holds a path separator ('/' or '\\')"
+    fault = label_fault(name)
+    if fault is None and len(array_file(name).encode()) > _LONGEST_FILE_NAME:
+        return f"the name is too long for a file name ({_LONGEST_FILE_NAME} bytes with '{ARRAY_SUFFIX}')"
+    return fault
+
+
+def label_fault(name: str) -> str | None:
+    """Say why `name` cannot be a name at all, not even of an axis without a file; None when it can."""
+    if not name:
+        return "the name is empty"
     if "\0" in name:
         return "the name holds a NUL character"
     if not is_text(name):
         return "the name holds half of a surrogate pair, which is no character"
-    if len(array_file(name).encode()) > _LONGEST_FILE_NAME:
-        return f"the name is too long for a file name ({_LONGEST_FILE_NAME} bytes with '{ARRAY_SUFFIX}')"
     return None
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import errno
 import math
-import mmap
 import os
 import re
 import stat
@@ -23,10 +22,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from sr_harness.core.mapping import map_file
+
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000
 _MAX_DIMENSIONS = 32
-_MAPPED_FROM = 1 << 20  # below this size a copy is cheaper than a mapping and survives a truncated file
+_MAPPED_FROM = 1 << 18  # bytes; below, a copy is cheaper than a mapping and survives a truncated file
 _CHUNK = 1 << 22
 _DTYPE = re.compile(
     r"[<>|=]?(?:[?]|b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SU]\d+|[Mm]8(?:\[\w+\])?)"
@@ -187,7 +188,7 @@ def map_array(file: BinaryIO, header: Header) -> np.ndarray[Any, Any]:
     order: Any = "F" if header.fortran_order else "C"
     try:
         if header.nbytes >= _MAPPED_FROM:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped = map_file(file.fileno(), header.offset + header.nbytes)
             array: np.ndarray[Any, Any] = np.ndarray(
                 header.shape, header.dtype, buffer=mapped, offset=header.offset, order=order
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 
 from sr_harness.core.atomic import explained, free_to_write, replace_file, staged_directory
 from sr_harness.core.manifest import axis_values, read_manifest
-from sr_harness.core.names import MANIFEST_NAME, array_file, is_text
+from sr_harness.core.names import MANIFEST_NAME, array_file, is_text, name_fault
 from sr_harness.core.npy import ArrayFault, Header
 from sr_harness.core.scan import Store, check_headers, open_directory, read_manifest_bytes, scan
 from sr_harness.core.strict_json import parse_json
@@ -215,14 +216,15 @@ def _axis_entry(name: str, axis: Axis, arrays: dict[str, Array], faults: list[st
     if axis.size is not None:
         return {"size": int(axis.size) if isinstance(axis.size, np.integer) else axis.size, **entry}
     _add_array(name, axis.values, arrays, faults)
-    if name in arrays and _fits_inline(arrays[name]):
+    longest = _LONGEST_INLINE_AXIS if name_fault(name) is None else sys.maxsize
+    if name in arrays and _fits_inline(arrays[name], longest):
         return {"values": arrays.pop(name).tolist(), **entry}
     return {"file": f"{name}.npy", **entry}
 
 
-def _fits_inline(array: Array) -> bool:
+def _fits_inline(array: Array, longest: int) -> bool:
     """Whether the manifest keeps these values exactly, dtype included."""
-    if array.ndim != 1 or not 0 < len(array) <= _LONGEST_INLINE_AXIS:
+    if array.ndim != 1 or not 0 < len(array) <= longest:
         return False
     kept, _ = axis_values(array.tolist())
     return kept is not None and kept.dtype == array.dtype and bool(np.array_equal(kept, array))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sr_harness.core import ContextManifestError, inspect_context_data, load_context_data
+from sr_harness.core import AgentContext, ContextManifestError, inspect_context_data, load_context_data
 
 GOOD = {
     "variables": {"x": {"file": "x.npy", "description": "A reading.", "axes": ["row"]}},
@@ -72,6 +74,29 @@ def test_large_arrays_are_mapped_and_survive_replacing_the_directory(store):
     np.save(store / "new.npy", np.zeros(size))
     (store / "new.npy").rename(store / "x.npy")
     assert array[-1] == size - 1
+
+
+def test_mapped_arrays_hold_no_file_open_and_give_their_memory_back(store):
+    np.save(store / "x.npy", np.arange(1 << 18, dtype=np.float64))
+    put_manifest(store, {**GOOD, "axes": {"row": {"size": 1 << 18, "description": "Row."}}})
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    arrays = [load_context_data(store)["data"]["x"][5:] for _ in range(20)]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert Path("/proc/self/maps").read_text().count(str(store)) == 20
+    assert all(array[0] == 5.0 for array in arrays)
+    arrays.clear()
+    assert str(store) not in Path("/proc/self/maps").read_text()
+
+
+def test_a_mapping_that_the_system_refuses_is_a_fault(store, monkeypatch):
+    np.save(store / "x.npy", np.arange(1 << 18, dtype=np.float64))
+    put_manifest(store, {**GOOD, "axes": {"row": {"size": 1 << 18, "description": "Row."}}})
+
+    def refuse(_descriptor, _length):
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr("sr_harness.core.npy.map_file", refuse)
+    assert "cannot be mapped" in errors_of(store)
 
 
 @pytest.mark.parametrize(
@@ -244,6 +269,16 @@ def test_names_that_leave_the_directory_or_name_no_file(store, tmp_path, name, t
     put_manifest(store, manifest)
     assert "cannot be a" in errors_of(store)
     assert set(inspect_context_data(store)["variables"]) >= {"x"}
+
+
+def test_an_axis_without_a_file_may_have_a_name_that_no_file_has(store, tmp_path):
+    manifest = json.loads(json.dumps(GOOD).replace('"row"', '"lat/lon"'))
+    put_manifest(store, manifest)
+    assert errors_of(store) == ""
+    context = AgentContext.from_directory(store).take("lat/lon", np.zeros(100, dtype=int))
+    again = AgentContext.from_directory(context.to_directory(tmp_path / "again"))
+    assert again.axis_metadata["lat/lon"]["source"] == "values"
+    assert again.data["lat/lon"].tolist() == [0] * 100
 
 
 @pytest.mark.parametrize("path", ["", "no\0where", "a" * 5000, None, 3.5])
