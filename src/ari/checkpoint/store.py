@@ -62,7 +62,8 @@ class Checkpoint:
         self._journal = journal
         self._mutex = threading.RLock()
         self._tree = projections.TreeProjection()
-        self._tree.update(self._state, self._state.nodes)
+        if journal is not None:
+            self._tree.update(self._state, self._state.nodes)
         self._dirty = False
 
     @classmethod

@@ -18,7 +18,7 @@ from ari.formats.node_report import NodeReport
 from ari.formats.node_results import NodeResults, has_non_finite, loads_lenient
 from ari.formats.nodes_tree import NodesTree
 from ari.formats.tree import Tree
-from ari.paths import inside
+from ari.paths import escape_reason, inside
 
 REPORT_NAME = "node_report.json"
 _MODELS: dict[str, type[BaseModel]] = {TREE_NAME: Tree, NODES_TREE_NAME: NodesTree}
@@ -196,8 +196,9 @@ def work_dir(study: Study, node_id: str) -> Path | None:
     recorded = study.work_dirs.get(node_id, f"experiments/{node_id}")
     if not recorded:
         return None
-    if study.legacy:
-        return study.directory / recorded
+    folder = study.directory / recorded
+    if study.legacy or not (escape_reason(recorded) or folder.exists()):
+        return folder
     try:
         return inside(study.directory, recorded)
     except PathEscapeError:
@@ -263,7 +264,8 @@ def _check_report(study: Study, file: str, folder: Path, node_id: str) -> None:
     if isinstance(named, str) and named != node_id:
         code = "tree.id_mismatch" if named in study.parents else "ref.unknown_node"
         study.add(file, code, "/node_id", f"the report lies in the folder of {node_id}")
-    elif node_id not in study.parents:
+        return
+    if node_id not in study.parents:
         study.add(file, "ref.unknown_node", "/node_id", f"there is no node {node_id}")
         return
     _check_lineage(study, file, document, node_id)

@@ -208,6 +208,25 @@ def _non_finite_places(value: object, place: str = "") -> Iterator[str]:
             stack.extend((inner, where + pointer(i)) for i, inner in enumerate(plain))
 
 
+def _is_finite(value: object) -> bool:
+    """Whether every number is finite; the quick way, without places."""
+    stack: list[object] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (str, int)) or item is None:
+            continue
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return False
+        elif isinstance(item, Mapping):
+            stack.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend(item)
+        elif (plain := _plain(item)) is not item:
+            stack.append(plain)
+    return True
+
+
 def strict_dumps(value: object, *, indent: bool = False) -> bytes:
     """Write strict JSON.
 
@@ -223,7 +242,8 @@ def strict_dumps(value: object, *, indent: bool = False) -> bytes:
     Raises:
         FormatError: If the value holds a non-finite number or something JSON has no form for.
     """
-    for place in _non_finite_places(value):
+    if not _is_finite(value):
+        place = next(_non_finite_places(value))
         raise FormatError(
             f"a number at {place or 'the top'!r} is not finite and strict JSON cannot hold it",
             cure="Encode it with encode_metric or encode_document.",

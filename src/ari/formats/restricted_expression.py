@@ -14,6 +14,9 @@ FUNCTIONS = frozenset({"abs", "geomean", "max", "mean", "min", "sqrt", "sum"})
 MAX_LENGTH = 2000
 """Longest expression, in characters."""
 
+MAX_DEPTH = 600
+"""Deepest nesting; a sum of n terms nests n deep."""
+
 _ALLOWED = (
     ast.Expression,
     ast.BinOp,
@@ -62,7 +65,14 @@ def refusal(text: object) -> str:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "it is not an expression"
-    return next((why for why in map(_refused, ast.walk(tree)) if why), "")
+    stack: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        why = _refused(node) if depth <= MAX_DEPTH else f"it nests deeper than {MAX_DEPTH}"
+        if why:
+            return why
+        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+    return ""
 
 
 def _refused(node: ast.AST) -> str:
