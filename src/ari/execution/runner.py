@@ -37,7 +37,7 @@ from ari.execution.records import FileRecord, OutputRecord, RunRecord, SandboxRe
 from ari.execution.sandbox import Sandbox, detect, visible_temporary, wrap
 
 _SHELL = ("bash", "-euo", "pipefail", "-c")
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from ari.execution.supervisor import main; main()"
+_START = "import sys; sys.path.append(sys.argv[1]); from ari.execution.supervisor import main; main()"
 _SOURCE_ROOT = str(Path(__file__).resolve().parents[2])
 # The supervisor needs up to 1.5 s to end everything after the limit.
 _OVERTIME_S = 1.8
