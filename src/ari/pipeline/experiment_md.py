@@ -27,7 +27,7 @@ _METRIC_LINE = re.compile(
     r"[ \t]*[*_]{0,3}metrics?[ \t]*[*_]{0,3}[ \t]*[:：][ \t]*[*_]{0,3}(?P<items>.*)", re.IGNORECASE
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_REMARK = re.compile(r"(?:^|(?<=[\s`*]))[(（][^()（）]*(?:[)）]|$)|（[^（）]*(?:）|$)")
+_BYTES_FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
 _SEPARATORS = re.compile(r"[,;，；、]")
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _HEADER = re.compile(rb"<!-- idea \d+ of \d+; sha256 ([0-9a-f]{16}); (\d+) lines -->")
@@ -99,12 +99,28 @@ def metric_items(text: str) -> str | None:
 
 
 def _first_item(items: str) -> str:
-    for piece in _SEPARATORS.split(_REMARK.sub("", items)):
+    for piece in _SEPARATORS.split(_without_remarks(items)):
         item = piece.strip().strip("`*").strip()
         item = item.rstrip(".!。").rstrip()
         if item:
             return item
     return ""
+
+
+def _without_remarks(items: str) -> str:
+    """Leave out what stands in parentheses after a blank; `max(a)` is part of a name and stays."""
+    kept: list[str] = []
+    depth = 0
+    for index, character in enumerate(items):
+        opens = character in "(（" and (
+            depth > 0 or character == "（" or index == 0 or items[index - 1] in " \t`*,;"
+        )
+        depth += opens
+        if depth == 0:
+            kept.append(character)
+        elif character in ")）":
+            depth -= 1
+    return "".join(kept)
 
 
 def parse_metric_from_experiment_md(text: str) -> str:
@@ -239,7 +255,11 @@ def _shows(body: bytes, block: bytes, chosen: Mapping[str, Any]) -> bool:
 
 
 def _blocks(data: bytes) -> Iterator[_Span]:
-    """Find the blocks; a marker inside fenced code is an example, not a block."""
+    """Find the blocks.
+
+    A marker inside fenced code is an example, unless our own header follows it: code that an author left
+    unclosed must not hide the block appended behind it.
+    """
     lines = data.splitlines(keepends=True) if b"\r" in data else data.split(b"\n")
     if b"\r" not in data:
         lines = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
@@ -247,22 +267,35 @@ def _blocks(data: bytes) -> Iterator[_Span]:
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line))
-    fence = b""
+    fence_end = 0
     index = 0
     while index < len(lines):
         text = lines[index].rstrip()
-        opened = re.match(rb" {0,3}(`{3,}|~{3,})", text)
-        if fence:
-            if opened and text.strip() == opened.group(1) and opened.group(1).startswith(fence):
-                fence = b""
-        elif opened:
-            fence = opened.group(1)
-        elif text == begin:
+        ours = index + 1 < len(lines) and _HEADER.match(lines[index + 1]) is not None
+        if text == begin and (index >= fence_end or ours):
             last, closed = _last_line(lines, index, begin, end)
             body = b"".join(lines[index + 1 : last + (0 if closed else 1)])
             yield _Span(offsets[index], offsets[last + 1], body, closed)
             index = last
+        elif index >= fence_end:
+            fence_end = _fence_end(lines, index)
         index += 1
+
+
+def _fence_end(lines: Sequence[bytes], start: int) -> int:
+    """Where the fenced code that opens here ends; 0 when none opens, or none closes it."""
+    opened = _BYTES_FENCE.match(lines[start])
+    if opened is None:
+        return 0
+    for index in range(start + 1, len(lines)):
+        closing = _BYTES_FENCE.match(lines[index])
+        if (
+            closing
+            and lines[index].strip() == closing.group(1)
+            and closing.group(1).startswith(opened.group(1))
+        ):
+            return index + 1
+    return 0
 
 
 def _last_line(lines: Sequence[bytes], start: int, begin: bytes, end: bytes) -> tuple[int, bool]:
