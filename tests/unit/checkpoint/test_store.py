@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -314,3 +315,31 @@ def test_a_journal_changed_by_another_program_is_noticed(finished: Path) -> None
     with pytest.raises(CheckpointError, match="another program changed it"):
         store.append("run_resumed", pid=1)
     store.close()
+
+
+def test_every_file_is_strict_json_whatever_was_measured(tmp_path: Path) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    with create(tmp_path / "c") as store:
+        metrics = {"a": math.nan, "b": math.inf, "c": np.float32("-inf"), "d": -0.0}
+        nested = [{"path": "x", "sha256": None, "spread": [1.0, None]}]
+        add_node(store, "n0", metrics=metrics, score=math.nan, artifacts=nested, duration_s=0.5)
+        store.write_nodes_tree()
+        store.write_results("n0")
+    for name in ("tree.json", "nodes_tree.json", "results.json", "meta.json"):
+        document = json.loads((store.path / name).read_bytes(), parse_constant=refuse)
+        if name != "meta.json":
+            stored = document["nodes"]["n0"]["metrics"]
+            assert stored == {"a": None, "b": None, "c": None, "d": 0.0}
+            assert math.copysign(1, stored["d"]) == -1
+    for line in (store.path / "journal.jsonl").read_bytes().splitlines():
+        json.loads(line, parse_constant=refuse)
+
+
+def test_events_of_several_threads_are_recorded_one_after_the_other(tmp_path: Path) -> None:
+    with create(tmp_path / "c") as store, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: store.append("run_interrupted", reason=str(i)), range(40)))
+    events = list(Checkpoint.open(tmp_path / "c").events())
+    assert [event["seq"] for event in events] == list(range(1, 42))
+    assert {event["reason"] for event in events[1:]} == {str(i) for i in range(40)}

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ari.errors import FormatError
@@ -132,10 +132,11 @@ def test_a_document_keeps_what_was_not_finite_under_one_key() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    max_leaves=10,
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.text().filter(lambda key: key != "_non_finite"), JSON))
 def test_any_document_survives_a_round_trip(document: dict) -> None:
     written = strict_dumps(encode_document(document))
