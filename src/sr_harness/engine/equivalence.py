@@ -96,7 +96,10 @@ def equivalent(
     if found is not None:
         return Equivalence("different", found, _explanation(a, b, found), comparison.largest)
     if _agree_to_many_digits(a, b, comparison, deadline=started + time_limit):
-        how = f"they agree to {_SURE_DIGITS} digits at {_SURE_POINTS} points, in float64 at {comparison.compared}"
+        how = (
+            f"they agree to {_SURE_DIGITS} digits at {_SURE_POINTS} points, "
+            f"and in float64 at {comparison.compared}"
+        )
         return Equivalence("equivalent", None, how, comparison.largest)
     zero, late = _symbolic_zero(short_a, short_b, names, limits, started + time_limit - time.monotonic())
     if zero:

@@ -257,16 +257,16 @@ def as_float(array: Value) -> Value:
 
 def bind(program: Program, data: Mapping[str, ArrayLike], structure: Structure | None = None) -> Binding:
     """Find and check the arrays of a program's leaves."""
+    if structure is None and program.has_graph:
+        raise AlignmentError(
+            "the formula has graph terms or delay(…); pass structure=Structure.from_context(context)"
+        )
     arrays: list[Value] = []
     axes: set[tuple[str, ...]] = set()
     for leaf in program.leaves:
         arrays.append(_leaf_array(leaf, data))
         if structure is not None and arrays[-1] is not None:
             axes.add(structure.axes_of(leaf.column))
-    if structure is None and program.has_graph:
-        raise AlignmentError(
-            "the formula has graph terms or delay(…); pass structure=Structure.from_context(context)"
-        )
     if structure is None or (len(axes) <= 1 and not program.has_graph):
         return Binding(program, arrays, _common_shape(program, arrays, data))
     return _bind_structured(program, arrays, data, structure)

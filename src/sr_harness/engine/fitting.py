@@ -107,7 +107,9 @@ def fit(
         if local:
             starts = [_given_start(objective)]
         else:
-            starts = _starting_points(expr, data, objective, structure, seed=seed, count=max(1, restarts))
+            starts = _starting_points(
+                expr, data, objective, structure, seed=seed, count=max(1, restarts), limit=0.6 * limit
+            )
         outcome = _follow(objective, starts, limit)
     return _report(expr, objective, outcome)
 
@@ -192,7 +194,9 @@ def _starting_points(
     *,
     seed: int,
     count: int,
+    limit: float,
 ) -> list[Array]:
+    """The most promising starts; finding them may cost `limit` rows of work."""
     rng = np.random.default_rng(seed)
     small = _sample(objective, _SCREEN_ROWS, rng)
     guess = dict.fromkeys(objective.names, 1.0)
@@ -200,9 +204,11 @@ def _starting_points(
     nonlinear = objective.names[objective.linear_count :]
     few = data if small is objective else _sampled_data(small)
     choices = [candidate_values(expr, name, few, guess, structure) for name in nonlinear]
-    starts = combinations(choices, _SCREEN_STARTS if len(nonlinear) < 3 else 2 * _SCREEN_STARTS, rng)
+    starts = combinations(choices, _SCREEN_STARTS, rng)
+    starts = starts[: max(1, int(limit / small.rows))]
     losses = screen(small, starts)
-    if len(nonlinear) > 1 and np.isfinite(losses).any():
+    affordable = small.rows_done + sum(map(len, choices)) * small.rows <= limit
+    if len(nonlinear) > 1 and affordable and np.isfinite(losses).any():
         starts, losses = sweep(small, starts, losses, choices)
     if small is not objective:
         objective.rows_done += small.rows_done
@@ -256,7 +262,7 @@ def _follow(objective: Objective, starts: list[Array], limit: float) -> Outcome:
     share = limit / (len(starts) + 2)
     ends: list[Point] = []
     for start in starts:
-        if objective.rows_done > limit:
+        if ends and objective.rows_done > limit:
             break
         before = small.rows_done
         point = small.point(start)
@@ -291,7 +297,7 @@ def _report(expr: Expression, objective: Objective, outcome: Outcome) -> FitResu
     constant_target = variance <= ROUNDING
     r2 = float(relative <= ROUNDING) if constant_target else 1.0 - relative / variance
     with np.errstate(over="ignore", under="ignore"):
-        loss = float(np.float64(relative) * objective.scale**2)
+        loss = float(np.float64(relative) * objective.scale * objective.scale)
     return FitResult(
         expression=bind_values(expr, values),
         template=expr,

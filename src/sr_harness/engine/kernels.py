@@ -161,7 +161,7 @@ def slope(op: str, x: Value, y: Value) -> Value:
 
 
 def slopes(op: str, a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool) -> tuple[Value, Value]:
-    """Partial derivatives of the binary operation `op`; one that is not needed may be None."""
+    """Partial derivatives of `add`, `sub`, `mul`, `div` or `pow`; one that is not needed may be None."""
     if op == "add":
         return 1.0, 1.0
     if op == "sub":
@@ -171,10 +171,7 @@ def slopes(op: str, a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool)
     if op == "div":
         inverse = np.reciprocal(b) if need_a or need_b else None
         return inverse, (-y * inverse if need_b and inverse is not None else None)
-    if op == "pow":
-        return _power_slopes(a, b, y, need_a=need_a, need_b=need_b)
-    first = np.less_equal(a, b) if op == "min" else np.greater_equal(a, b)
-    return first.astype(np.float64), 1.0 - first.astype(np.float64)
+    return _power_slopes(a, b, y, need_a=need_a, need_b=need_b)
 
 
 def _power_slopes(a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool) -> tuple[Value, Value]:

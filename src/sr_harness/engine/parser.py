@@ -361,6 +361,10 @@ class _Parser:
             self.reduce(0)
             self.close(token)
             return False
+        if token.kind == "=":
+            doubled = self.tokens[self.at].kind == "="
+            reason = "comparisons are not part of the language" if doubled else "write only its right side"
+            self.fail(f"'=' has no meaning here; {reason}", token.position)
         if token.kind == "(":
             self.fail("a value is followed by '('; put * between two factors", token.position)
         self.fail(f"an operator is expected here, not {token.text!r}", token.position)

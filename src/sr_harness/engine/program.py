@@ -277,11 +277,22 @@ def _chain_unary(step: Step, a: Value, y: Value, inner: dict[int, Value]) -> dic
     return {p: by_a * t for p, t in inner.items()}
 
 
+def _chosen(
+    op: str, a: Value, b: Value, *, left: dict[int, Value], right: dict[int, Value]
+) -> dict[int, Value]:
+    """Tangents of a minimum or maximum: those of the operand that is chosen, whatever the other's are."""
+    first = np.less_equal(a, b) if op == "min" else np.greater_equal(a, b)
+    zero = np.float64(0.0)
+    return {p: np.where(first, left.get(p, zero), right.get(p, zero)) for p in {**left, **right}}
+
+
 def _chain_binary(
     step: Step, a: Value, b: Value, y: Value, *, left: dict[int, Value], right: dict[int, Value]
 ) -> dict[int, Value]:
     if not left and not right:
         return {}
+    if step.op in ("min", "max"):
+        return _chosen(step.op, a, b, left=left, right=right)
     by_a, by_b = kernels.slopes(step.op, a, b, y, need_a=bool(left), need_b=bool(right))
     result: dict[int, Value] = {}
     for p, t in left.items():

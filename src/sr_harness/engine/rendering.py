@@ -137,7 +137,8 @@ def _wrapped(node: Expression, position: int, child: Expression) -> list[Express
 def _leaf(node: Expression, number: Callable[[float], str], names: Collection[str] | None) -> str:
     name = node.name or ""
     if node.op == "num":
-        return number(node.value or 0.0) if node.value else number_text(node.value or 0.0)
+        assert node.value is not None
+        return number(node.value)
     if node.op == "const":
         return name if names is None or name not in names else repr(node.value)
     if node.op == "param":

@@ -22,6 +22,7 @@ from .expression import Expression, postorder, with_args
 
 _PASSES: Final = 6
 _LARGEST_POWER: Final = 64
+_MOST_FACTORS: Final = 64
 _EVEN: Final = frozenset({"cos", "cosh", "abs", "sec", "sech"})
 _ODD: Final = frozenset({"sin", "tan", "sinh", "tanh", "arcsin", "arctan", "csc", "cot", "sign"})
 _NOT_NEGATIVE: Final = frozenset({"abs", "sqrt", "exp", "cosh", "sigmoid"})
@@ -237,6 +238,8 @@ def _is_whole_power(value: float | None) -> bool:
 # --------------------------------------------------------------------------------------------- products
 def _product(sign: float, factors: list[tuple[bool, Expression]]) -> Expression:
     """Gather the numbers in front, join equal factors above and below the line."""
+    if len(factors) > _MOST_FACTORS:
+        return _rebuilt(sign, factors)  # gathered apart, so many factors could overflow where they did not
     above, below = sign, 1.0
     upper: dict[Expression, int] = {}
     lower: dict[Expression, int] = {}
@@ -313,9 +316,12 @@ def _assembled(above: float, below: float, upper: list[Expression], lower: list[
 
 
 def _rebuilt(sign: float, factors: list[tuple[bool, Expression]]) -> Expression:
-    """The factors as they are, where their numbers cannot be joined without overflow."""
-    result = num(sign)
-    for is_above, factor in factors:
+    """The factors in their order, where gathering them could overflow."""
+    (first_above, first), *rest = factors
+    result = first if first_above else div(1.0, first)
+    if sign < 0.0:
+        result = neg(result)
+    for is_above, factor in rest:
         result = mul(result, factor) if is_above else div(result, factor)
     return result
 

@@ -93,7 +93,7 @@ def _values_for(entry: Entry, factor: Array, rest: Array) -> list[float]:
 
 
 def combinations(choices: list[list[float]], count: int, rng: np.random.Generator) -> Array:
-    """Combinations of the candidates: all of them where they are few, else a random draw, first ones first."""
+    """Combinations of the candidates: all of them where they are few, else a draw that favours the first."""
     total = 1
     for options in choices:
         total = min(total * len(options), count + 1)

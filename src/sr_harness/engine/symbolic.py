@@ -33,7 +33,7 @@ def to_sympy(
         A SymPy expression whose symbols bear the columns' names.
 
     Raises:
-        ExpressionError: the formula is nested too deep for SymPy, which recurses.
+        ExpressionError: the formula is nested too deep for SymPy, which recurses, or has an undefined part.
     """
     import sympy as sp
 
@@ -44,6 +44,9 @@ def to_sympy(
         raise ExpressionError(
             f"the formula ({expr.size} nodes) is nested too deep for SymPy; simplify or split it first"
         ) from None
+    except (TypeError, ValueError) as error:
+        # SymPy refuses, for instance, the minimum of something undefined
+        raise ExpressionError(f"SymPy cannot hold this formula: {error}") from error
 
 
 class _Builder:

@@ -1,0 +1,115 @@
+"""Equivalence: the same function, a witness of the difference, or an honest unknown, within the time."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from sr_harness.engine import Expression, build, equivalent, evaluate, parse
+from sr_harness.engine.algebra_worker import is_zero
+from sr_harness.errors import ExpressionError
+
+# (one formula, the other, ranges, the same function?): elementary identities and close imitations
+PAIRS = [
+    ("x*x + 2*x*y + y*y", "(x + y)**2", {"x": (-2, 2), "y": (-2, 2)}, True),
+    ("exp(2*log(x))", "x**2", {"x": (1, 5)}, True),
+    ("sqrt(x**2)*y", "x*y", {"x": (1, 5), "y": (-1, 1)}, True),
+    ("sin(x)*cos(y)*2", "sin(x + y) + sin(x - y)", {"x": (0, 3), "y": (0, 3)}, True),
+    ("0.0795774715459477*q/(eps*r)", "q/(4*pi*eps*r)", {"q": (1, 5), "eps": (1, 5), "r": (1, 5)}, True),
+    ("m/sqrt(1 - (v/c)**2)", "m*c/sqrt(c**2 - v**2)", {"m": (1, 5), "v": (1, 2), "c": (3, 10)}, True),
+    ("(1 - exp(-2*x))/(1 + exp(-2*x))", "tanh(x)", {"x": (-2, 2)}, True),
+    ("1/(1/a + 1/b)", "a*b/(a + b)", {"a": (1, 5), "b": (1, 5)}, True),
+    ("x + 0.0000000001*sin(7*x)", "x", {"x": (1, 5)}, True),
+    ("1 - 2*sin(0.5*x)**2", "cos(x)", {"x": (0, 6)}, True),
+    ("log(abs(x)) - log(abs(y))", "log(x/y)", {"x": (1, 5), "y": (1, 5)}, True),
+    ("x - x**3/6 + x**5/120", "sin(x)", {"x": (0, 1)}, False),
+    ("x**1.01", "x", {"x": (1, 5)}, False),
+    ("0.08*q/(eps*r) + 0.0001*q", "q/(4*pi*eps*r)", {"q": (1, 5), "eps": (1, 5), "r": (1, 5)}, False),
+    ("(x + y)**2", "x**2 + y**2", {"x": (1, 5), "y": (1, 5)}, False),
+    ("sqrt(1 - x**2/c**2)", "1 - x**2/(2*c**2)", {"x": (1, 2), "c": (10, 30)}, False),
+    ("exp(x) - 1", "x + x**2/2 + x**3/6 + x**4/24 + x**5/120 + x**6/720", {"x": (0, 0.1)}, False),
+    ("(a*x + 1)/(x + 1)", "x", {"x": (0, 1)}, False),
+    ("abs(x)", "x", {"x": (-1, 1)}, False),
+    ("1.57079 - x - x**3/6 - 0.075*x**5", "arccos(x)", {"x": (-0.3, 0.3)}, False),
+    ("tanh(3*x)", "x/abs(x)", {"x": (2, 9)}, False),
+    ("3*x*y", "x*y", {}, False),
+    ("sqrt(x**2)", "x", {}, False),
+    ("exp(2*log(x))", "x**2", {}, False),
+    ("x/x", "1", {}, True),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "ranges", "same"), PAIRS)
+def test_the_verdict(first: str, second: str, ranges: dict[str, tuple[float, float]], same: bool) -> None:
+    a, b = parse(first), parse(second)
+    answer = equivalent(a, b, ranges=ranges, time_limit=20.0)
+    assert answer.verdict == ("equivalent" if same else "different"), answer
+    if not same:
+        assert answer.witness is not None
+        u, v = evaluate(a, answer.witness), evaluate(b, answer.witness)
+        assert np.isnan(u) != np.isnan(v) or abs(u - v) > 1e-10 * abs(u)
+
+
+def test_rounding_is_no_difference() -> None:
+    a, b = parse("(1 - cos(x))/x**2"), parse("2*sin(x/2)**2/x**2")
+    answer = equivalent(a, b, ranges={"x": (1e-9, 1e-6)})
+    assert answer.verdict == "equivalent"
+    assert answer.largest_difference is not None
+    assert answer.largest_difference > 1e-3  # float64 alone would have called them different
+
+
+def test_the_tolerance_is_the_callers() -> None:
+    a, b = parse("0.07957747*q/r"), parse("q/(4*pi*r)")
+    ranges = {"q": (1.0, 5.0), "r": (1.0, 5.0)}
+    assert equivalent(a, b, ranges=ranges).verdict == "different"
+    assert equivalent(a, b, ranges=ranges, tolerance=1e-6, time_limit=0.5).verdict == "equivalent"
+
+
+def test_a_formula_without_values_is_unknown() -> None:
+    answer = equivalent(parse("log(-1 - x**2)"), parse("sqrt(-3 - x**2)"), time_limit=1.0)
+    assert answer.verdict == "unknown"
+    assert "too few points" in answer.how
+
+
+def test_the_answer_comes_within_the_time() -> None:
+    hard = "+".join(f"sin(x**{k}*y)*exp(cos({k}*x + y))" for k in range(2, 40))
+    a, b = parse(hard), parse(f"({hard})*(1 + 1e-11*x)")
+    start = time.monotonic()
+    answer = equivalent(a, b, ranges={"x": (1, 2), "y": (1, 2)}, time_limit=1.0)
+    assert time.monotonic() - start < 30.0
+    assert answer.verdict == "equivalent"
+    assert "time limit" in answer.how
+
+
+def test_overflowing_towers_do_not_hang() -> None:
+    tower = parse("1/exp(exp(exp(exp(x))))")
+    answer = equivalent(tower, parse("1/exp(exp(exp(exp(x + 1))))"), ranges={"x": (2, 3)}, time_limit=5.0)
+    assert answer.verdict in ("unknown", "equivalent")
+
+
+def test_names_that_sympy_knows_are_plain_symbols() -> None:
+    names = ["N", "S", "E", "I", "beta", "lambda", "pi", "wind speed"]
+    total: Expression = build.num(0)
+    swapped: Expression = build.num(0)
+    for name in names:
+        total = build.add(total, build.mul(build.var(name), build.var(name)))
+        swapped = build.add(build.pow_(build.var(name), 2), swapped)
+    assert equivalent(total, swapped).verdict == "equivalent"
+    assert is_zero(total, swapped, [])
+
+
+def test_open_parameters_and_bad_ranges_are_refused_and_graph_terms_unknown() -> None:
+    with pytest.raises(ExpressionError, match="free parameters"):
+        equivalent(parse("param('a')*x"), parse("x"))
+    with pytest.raises(ExpressionError, match="low first"):
+        equivalent(parse("x + 1"), parse("x"), ranges={"x": (2, 1)})
+    a = parse("sum[j](A[i,j], x[j]*2)")
+    assert equivalent(a, parse("sum[j](A[i,j], 2*x[j])")).verdict == "equivalent"
+    assert equivalent(a, parse("2*sum[j](A[i,j], x[j])")).verdict == "unknown"
+
+
+def test_constants_are_compared_as_such() -> None:
+    assert equivalent(parse("sqrt(2)*sqrt(3)"), parse("sqrt(6)")).verdict == "equivalent"
+    assert equivalent(parse("pi"), parse("22/7")).verdict == "different"
