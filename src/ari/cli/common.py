@@ -160,12 +160,16 @@ def run_state(checkpoint: Checkpoint) -> str:
 
 
 def number(value: object) -> str:
-    """Show a metric: six significant digits, `null` for none."""
+    """Show a metric: six significant digits, more where that would round to 1; `null` for none."""
     if value is None:
         return "null"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
+    if isinstance(value, int):
+        return str(value)
+    short = f"{value:.6g}"
+    # An R² of 0.99999997 is not the same finding as 1.
+    return short if float(short) != 1.0 or value == 1.0 else f"{value:.12g}"
 
 
 def duration(seconds: float) -> str:

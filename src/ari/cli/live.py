@@ -5,6 +5,7 @@ Both are written to standard error. A display must never end a study: what canno
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -40,6 +41,8 @@ def watch(title: str, budget: int, *, silent: bool = False) -> Iterator[OnEvent]
     Yields:
         The function that the study calls with each event.
     """
+    # The agent library greets on terminals, from every process that loads it: into the middle of a display.
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
     if silent:
         yield _nothing
         return

@@ -106,6 +106,8 @@ def test_a_circle_in_a_damaged_tree_ends() -> None:
         ({"status": "errored", "error": "broke\nmore"}, "improve  failed: broke"),
         ({"status": "errored"}, "improve  failed: no reason recorded"),
         ({"metrics": {"r2": None}}, "improve  r2 = null  score 0"),
+        ({"metrics": {"r2": 0.99999997}}, "improve  r2 = 0.99999997  score 0"),
+        ({"metrics": {"r2": 1.0}, "score": 0.5}, "improve  r2 = 1  score 0.5"),
         ({"metrics": {"r2": 0.123456789}, "raw_label": "novel"}, "novel  r2 = 0.123457  score 0"),
         ({"search_state": SearchState(sterile=True, retired=True)}, "improve  score 0  (sterile, retired)"),
     ],
