@@ -16,7 +16,7 @@ class DataProfile:
 
     Attributes:
         rows: Training rows.
-        positive: Whether target and every input are positive throughout.
+        positive: Whether the target and at least one input are positive throughout, as a power law asks.
         network: Whether the data hold relations (a graph or hypergraph).
         inputs: Number of inputs.
     """

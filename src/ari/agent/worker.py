@@ -120,7 +120,15 @@ def run_node(task: NodeTask) -> NodeOutcome:
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     words = asyncio.run(run_node_loop(session, resolve_model(task.model), records_dir))
     outcome = evaluate_node(task)
-    return outcome.model_copy(update={"what_was_done": outcome.what_was_done or words})
+    return _with_words(outcome, words)
+
+
+def _with_words(outcome: NodeOutcome, words: str) -> NodeOutcome:
+    """Add the agent's closing words; where nothing was handed in they are the best reason there is."""
+    changes: dict[str, str] = {"what_was_done": outcome.what_was_done or words}
+    if outcome.error and not outcome.metrics and words:
+        changes["error"] = changes["eval_summary"] = f"{outcome.error}: {words}"
+    return outcome.model_copy(update=changes)
 
 
 def build_session(task: NodeTask) -> NodeSession:

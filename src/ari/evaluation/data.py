@@ -194,6 +194,11 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def open_train(checkpoint: Path) -> AgentContext:
+    """The rows that the researcher works on."""
+    return AgentContext.from_loaded(load_context_data(checkpoint / TRAIN))
+
+
 def open_validation(checkpoint: Path) -> AgentContext:
     """The rows that nodes are scored with."""
     return AgentContext.from_loaded(load_context_data(checkpoint / VALIDATION))
@@ -221,10 +226,10 @@ def open_holdout(checkpoint: Path, *, committed: str, reason: str) -> AgentConte
 def profile_of(train: Path, prepared: PreparedData) -> DataProfile:
     """The facts about the training rows that decide which ideas come first."""
     context = AgentContext.from_loaded(load_context_data(train))
-    arrays = [np.asarray(context.data[name]) for name in (prepared.target, *prepared.inputs)]
+    positive = {name: bool(np.all(context.data[name] > 0)) for name in (prepared.target, *prepared.inputs)}
     return DataProfile(
         rows=prepared.rows["train"],
-        positive=all(bool(np.all(array > 0)) for array in arrays),
+        positive=positive[prepared.target] and any(positive[name] for name in prepared.inputs),
         network=bool(context.relation_names),
         inputs=len(prepared.inputs),
     )

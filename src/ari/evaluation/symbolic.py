@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.evaluation.data import open_validation
+from ari.evaluation.data import open_train, open_validation
+from ari.evaluation.repeats import repeat_measurement
 from ari.evaluation.score import symbolic_score
 from sr_harness.engine import Structure, complexity, evaluate, parse, render
 from sr_harness.errors import ExpressionError
@@ -94,6 +95,9 @@ def evaluate_symbolic_node(task: NodeTask, checkpoint: Path, work_dir: Path) -> 
     concerns: list[str] = []
     if task.label == "validation":
         _add_interval(metadata["nrmse"], submission.text, context, target, seed=task.seed)
+        repeats = repeat_measurement(submission.text, open_train(checkpoint), context, target, seed=task.seed)
+        metrics |= repeats.metrics
+        metadata |= repeats.metadata
     sterile = _is_sterile(task, submission.text)
     if sterile:
         concerns.append("the formula is that of the parent: nothing was changed")

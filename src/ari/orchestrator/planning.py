@@ -139,9 +139,7 @@ class Planner:
             "node": relatives[parent.id],
             "ancestors": [relatives[name] for name in ancestors_of(parent, checkpoint.nodes)],
             "children": [relatives[name] for name in parent.children],
-            "tried": [
-                {"params": item["plan"]["params"]} for item in relatives.values() if "params" in item["plan"]
-            ],
+            "tried": [{"label": item["label"], "plan": item["plan"]} for item in relatives.values()],
             "idea": dict(self.ideas[idea_index]) if idea_index is not None else None,
             "idea_index": idea_index,
             "next_idea": dict(self.ideas[unused[0]]) if unused else None,

@@ -58,7 +58,25 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came of a study."""
+    """What came of a study.
+
+    Attributes:
+        checkpoint: Where it lies.
+        reason: Why it ended.
+        goal: The question.
+        primary_metric: The metric that decides.
+        higher_is_better: Its direction.
+        best: The best node; None when no node has a result.
+        formula: The best formula of a symbolic study, `target = …`.
+        latex: The same for a document.
+        sealed_metrics: Its metrics on the sealed rows.
+        parameters: The best configuration of a command study.
+        root_value: The root's value of the primary metric, where the search began.
+        ceiling: The measured maximum of the primary metric at the best node.
+        warnings: What the user should know.
+        seconds: Wall time of this process.
+        interrupted: Whether it was asked to stop.
+    """
 
     checkpoint: Path
     reason: str
@@ -69,6 +87,9 @@ class StudyResult:
     formula: str | None
     latex: str | None
     sealed_metrics: dict[str, float]
+    parameters: dict[str, Any]
+    root_value: float | None
+    ceiling: float | None
     warnings: list[str]
     seconds: float
     interrupted: bool
@@ -369,10 +390,24 @@ class Study:
             formula=formula,
             latex=_latex(formula, self.experiment),
             sealed_metrics=SealedResult.of_node(node),
+            parameters=dict(node.plan.get("params", {})) if node is not None else {},
+            root_value=self._value(self.checkpoint.nodes.get(self.checkpoint.root_node_id or "")),
+            ceiling=self._ceiling(node),
             warnings=self.warnings,
             seconds=time.monotonic() - self._started,
             interrupted=interrupted,
         )
+
+    def _value(self, node: NodeState | None) -> float | None:
+        return None if node is None else node.metrics.get(self.experiment.primary_metric)
+
+    def _ceiling(self, node: NodeState | None) -> float | None:
+        """The ceiling at a node, if its run records bear out that it was measured."""
+        ceiling = self.experiment.ceiling
+        if node is None or ceiling is None or ceiling.bounds != self.experiment.primary_metric:
+            return None
+        measured = node.metrics_with_metadata.get(ceiling.metric, {}).get("provenance")
+        return node.metrics.get(ceiling.metric) if measured in ("microbench", "benchmark") else None
 
     def _formula(self, node: NodeState | None) -> str | None:
         if node is None or self.experiment.kind != "symbolic":

@@ -95,11 +95,11 @@ def test_a_failed_parent_gets_a_repair_and_a_sound_one_an_improvement():
 
 
 def test_no_configuration_is_proposed_twice():
-    tried = [{"params": {"tile": 8, "flags": ""}}]
+    tried = [{"label": "draft", "plan": {"params": {"tile": 8, "flags": ""}}}]
     for _ in range(7):
         proposal = propose(expansion(tried=tried))
-        assert proposal.plan["params"] not in [entry["params"] for entry in tried]
-        tried.append({"params": proposal.plan["params"]})
+        assert proposal.plan["params"] not in [entry["plan"]["params"] for entry in tried]
+        tried.append({"label": proposal.label, "plan": proposal.plan})
     assert propose(expansion(tried=tried)).label == "validation"
 
 

@@ -39,7 +39,8 @@ def _draft(facts: dict[str, Any]) -> Steps:
         result = yield Call("fit_family", {"family": "linear", "work": _share(facts, 1)})
         found = _candidates(result)
     if not found:
-        return f"No family gave a formula for these data ({_rows(profile)} rows)."
+        why = result.get("error", "none of them fits")
+        return f"No family gave a formula for these data ({_rows(profile)} rows): {why}."
     return (yield from _hand_in(_best(found), f"best of {', '.join(wanted)}"))
 
 
@@ -70,7 +71,7 @@ def _ablation(facts: dict[str, Any]) -> Steps:
         result = yield Call("fit_family", {"family": "constant", "work": _share(facts, 1)})
         candidates = _candidates(result)
         return (yield from _hand_in(candidates[0], f"{formula} has one part; without it a constant is left"))
-    part = parts[facts["plan"].get("part", 0) % len(parts)]
+    part = next((p for p in parts if p["id"] == facts["plan"].get("part")), parts[0])
     result = yield Call("ablate_formula", {"formula": formula, "part": part["id"]})
     candidates = _candidates(result)
     if not candidates:
@@ -112,9 +113,10 @@ def _best(candidates: list[Result]) -> Result:
     return min(candidates, key=_length)
 
 
-def _length(candidate: Result) -> tuple[float, int]:
+def _length(candidate: Result) -> tuple[float, int, int]:
     length = candidate.get("description_length")
-    return (math.inf if length is None else float(length), int(candidate["complexity"]))
+    shown = len(candidate["formula"])
+    return (math.inf if length is None else float(length), int(candidate["complexity"]), shown)
 
 
 def _nrmse(candidate: Result) -> float:
