@@ -6,10 +6,9 @@ Every variant is only an offer: it is measured like any other formula, and the f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sr_harness.errors import FitError
 from sr_harness.search.selection import plain_cost
@@ -24,6 +23,10 @@ FIT_WORK = 60
 SNAP_WORK = 120
 """Charged for one attempt at simpler constants."""
 
+ROUNDING = 1e-7
+ROUNDING_ZERO = 1e-12
+"""Relative and absolute differences that least squares may leave between a number and the plain one meant."""
+
 LONGEST = 60
 """Formulas of more nodes than this are not taken apart term by term."""
 
@@ -32,6 +35,8 @@ def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
     """Simplified, snapped and pruned forms of a formula, best prospects first."""
     from sr_harness import engine
 
+    simple = engine.simplify(rounded(expression))
+    yield simple
     simple = engine.simplify(expression)
     yield simple
     fitted = refit(simple, space)
@@ -61,12 +66,10 @@ def fit_template(template: Expression, space: Workspace) -> Expression | None:
     from sr_harness import engine
 
     space.charge(FIT_WORK)
-    sample = space.sample
+    arrays = space.sample.arrays_for(template)
     try:
         with np.errstate(all="ignore"):
-            result = engine.fit(
-                template, fields_of(space), target_of(space), structure=sample.structure, local=True
-            )
+            result = engine.fit(template, arrays.data, arrays.target, structure=arrays.structure, local=True)
     except FitError:
         return None
     return result.expression
@@ -81,11 +84,36 @@ def snap(expression: Expression, space: Workspace) -> Expression | None:
     ):
         return None
     space.charge(SNAP_WORK)
+    arrays = space.sample.arrays_for(expression)
     try:
         with np.errstate(all="ignore"):
-            return engine.snap(expression, fields_of(space), target_of(space))
+            return engine.snap(expression, arrays.data, arrays.target, structure=arrays.structure)
     except FitError:
         return None
+
+
+def rounded(expression: Expression) -> Expression:
+    """The formula with numbers that are plain but for rounding made plain."""
+    from sr_harness.engine import build
+    from sr_harness.engine.expression import fold, with_args
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        if node.op == "num" and node.value is not None:
+            return build.num(nearest_plain(node.value))
+        return with_args(node, tuple(args))
+
+    return fold(expression, swap)
+
+
+def nearest_plain(value: float) -> float:
+    """The integer or simple fraction within rounding of a number, 0 next to nothing, else the number."""
+    if abs(value) < ROUNDING_ZERO:
+        return 0.0
+    for below in range(1, 13):
+        near = round(value * below) / below if abs(value) < 1e6 else value
+        if near != 0 and abs(value - near) <= ROUNDING * abs(value):
+            return near
+    return value
 
 
 def loosened(expression: Expression) -> Expression | None:
@@ -131,18 +159,6 @@ def replace_node(expression: Expression, old: Expression, new: Expression) -> Ex
     from sr_harness.engine.expression import fold, with_args
 
     return fold(expression, lambda node, args: new if node == old else with_args(node, tuple(args)))
-
-
-def fields_of(space: Workspace) -> dict[str, NDArray[Any]]:
-    """What the engine evaluates on: columns, or the arrays of a network."""
-    graph = space.sample.graph
-    return dict(graph.fields) if graph is not None else dict(space.sample.data)
-
-
-def target_of(space: Workspace) -> NDArray[np.float64]:
-    """The sample's target in the shape that the engine's values have."""
-    graph = space.sample.graph
-    return space.sample.target.reshape(graph.shape) if graph is not None else space.sample.target
 
 
 def _distinct(expression: Expression) -> Iterator[Expression]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,14 @@ class GraphView:
     edge_fields: Mapping[str, str]
     relations: tuple[str, ...]
     shape: tuple[int, ...]
+
+
+class Arrays(NamedTuple):
+    """Inputs by name, the target, and how they are aligned (None: flat columns of equal length)."""
+
+    data: Mapping[str, NDArray[Any]]
+    target: Floats
+    structure: Structure | None
 
 
 @dataclass(frozen=True)
@@ -142,16 +150,21 @@ class Problem:
         columns = {name: column[index] for name, column in self.data.items()}
         return replace(self, data=columns, target=self.target[index], graph=None, structure=None)
 
+    def arrays_for(self, expression: Expression) -> Arrays:
+        """What the engine needs to fit a formula: the network where it sums over edges, else flat columns."""
+        from sr_harness import engine
+
+        if self.graph is None or not engine.relations(expression):
+            return Arrays(self.data, self.target, None)
+        return Arrays(self.graph.fields, self.target.reshape(self.graph.shape), self.graph.structure)
+
     def predict(self, expression: Expression) -> Floats:
         """Values of a formula on every row; not finite where it is undefined."""
         from sr_harness import engine
 
-        if self.graph is not None:
-            fields, shape = self.graph.fields, self.graph.shape
-            values = engine.evaluate(expression, fields, structure=self.graph.structure)
-            return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).ravel()
-        values = engine.evaluate(expression, self.data)
-        return np.broadcast_to(np.asarray(values, dtype=np.float64), self.target.shape)
+        arrays = self.arrays_for(expression)
+        values = engine.evaluate(expression, arrays.data, structure=arrays.structure)
+        return np.broadcast_to(np.asarray(values, dtype=np.float64), arrays.target.shape).ravel()
 
     def error(self, expression: Expression) -> float:
         """Mean squared error in units of the target's variance (see `normalised_error`)."""

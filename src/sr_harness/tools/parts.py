@@ -31,7 +31,7 @@ def list_parts(ctx: ToolContext, formula: str) -> Result:
     Returns:
         `parts`: per part its `id` for `ablate_formula`, its kind (`term`, `factor` or `input`) and text.
     """
-    return {"parts": [{"id": p.id, "kind": p.kind, "text": p.text} for p in _parts(ctx.read(formula))]}
+    return {"parts": [{"id": p.id, "kind": p.kind, "text": p.text} for p in parts_of(ctx.read(formula))]}
 
 
 def ablate_formula(ctx: ToolContext, formula: str, part: str) -> Result:
@@ -49,7 +49,7 @@ def ablate_formula(ctx: ToolContext, formula: str, part: str) -> Result:
     """
     from sr_harness import engine
 
-    parts = _parts(ctx.read(formula))
+    parts = parts_of(ctx.read(formula))
     chosen = next((p for p in parts if p.id == part), None)
     if chosen is None:
         raise ToolError(f"{formula} has no part {part!r}; it has {', '.join(p.id for p in parts) or 'none'}")
@@ -59,7 +59,8 @@ def ablate_formula(ctx: ToolContext, formula: str, part: str) -> Result:
     return {"candidates": [ctx.row(ctx.measure(simple, f"without {chosen.text}"))]}
 
 
-def _parts(expression: Expression) -> list[Part]:
+def parts_of(expression: Expression) -> list[Part]:
+    """The parts that can be taken out of a formula, each with what is left without it."""
     from sr_harness import engine
 
     found = [
@@ -107,12 +108,9 @@ def _outermost(expression: Expression, ops: tuple[str, str]) -> list[tuple[Expre
 def _fit(ctx: ToolContext, template: Expression) -> Expression:
     from sr_harness import engine
 
-    problem = ctx.problem
+    arrays = ctx.problem.arrays_for(template)
     try:
-        if problem.graph is not None:
-            target = problem.target.reshape(problem.graph.shape)
-            fields, structure = problem.graph.fields, problem.graph.structure
-            return engine.fit(template, fields, target, seed=ctx.seed, structure=structure).expression
-        return engine.fit(template, problem.data, problem.target, seed=ctx.seed).expression
+        result = engine.fit(template, arrays.data, arrays.target, seed=ctx.seed, structure=arrays.structure)
+        return result.expression
     except (FitError, ExpressionError) as error:
         raise ToolError(f"without that part the formula cannot be fitted: {error}") from error

@@ -70,17 +70,13 @@ def _neighbours(start: Expression, names: tuple[str, ...]) -> Iterator[Expressio
 def _fitted(ctx: ToolContext, template: Expression) -> Expression | None:
     from sr_harness import engine
 
-    problem = ctx.problem
+    arrays = ctx.problem.arrays_for(template)
+    step = max(1, ctx.problem.rows // ROWS) if arrays.structure is None else 1
+    columns = {name: values[::step] for name, values in arrays.data.items()}
     try:
-        if problem.graph is not None:
-            target = problem.target.reshape(problem.graph.shape)
-            result = engine.fit(
-                template, problem.graph.fields, target, seed=ctx.seed, structure=problem.graph.structure
-            )
-        else:
-            step = max(1, problem.rows // ROWS)
-            columns = {name: values[::step] for name, values in problem.data.items()}
-            result = engine.fit(template, columns, problem.target[::step], seed=ctx.seed)
+        result = engine.fit(
+            template, columns, arrays.target[::step], seed=ctx.seed, structure=arrays.structure
+        )
     except (FitError, ExpressionError):
         return None  # this neighbour has no finite value on these data; the others may
     return engine.simplify(result.expression)

@@ -19,14 +19,9 @@ def snap_formula(ctx: ToolContext, formula: str) -> Result:
     from sr_harness import engine
 
     expression = ctx.read(formula)
-    problem = ctx.problem
-    graph = problem.graph
+    arrays = ctx.problem.arrays_for(expression)
     try:
-        if graph is not None:
-            target = problem.target.reshape(graph.shape)
-            snapped = engine.snap(expression, graph.fields, target, structure=graph.structure)
-        else:
-            snapped = engine.snap(expression, problem.data, problem.target)
+        snapped = engine.snap(expression, arrays.data, arrays.target, structure=arrays.structure)
     except (FitError, ExpressionError) as error:
         return {"candidates": [], "notes": [str(error)]}
     forms = dict.fromkeys((snapped, engine.simplify(snapped)))

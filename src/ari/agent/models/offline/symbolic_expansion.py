@@ -9,7 +9,7 @@ from ari.agent.models.offline.proposals import draft, label_counts, was_tried
 from ari.agent.task import Proposal
 from sr_harness.engine import parse
 from sr_harness.errors import ExpressionError
-from sr_harness.tools.ablate import parts_of
+from sr_harness.tools.parts import parts_of
 
 GOOD_NRMSE = 1e-2
 """Below this a formula describes the data well enough to be tested rather than replaced."""
@@ -77,11 +77,11 @@ def _ablations(formula: str) -> Iterator[Proposal]:
         parts = parts_of(parse(formula))
     except ExpressionError:
         return  # it names columns that only the data's own context can tell from functions
-    for part_id, (text, _) in parts.items():
+    for part in parts:
         yield Proposal(
             label="ablation",
-            summary=f"Take the {part_id.partition(':')[0]} {text} out of {formula}: what was it worth?",
-            plan={"formula": formula, "part": part_id},
+            summary=f"Take the {part.kind} {part.text} out of {formula}: what was it worth?",
+            plan={"formula": formula, "part": part.id},
         )
 
 
