@@ -72,14 +72,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted", "")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`ari status | head`): nothing is wrong and nobody listens.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_DONE
+    except (BrokenPipeError, SystemExit) as error:  # typer turns a broken pipe into an exit of its own
+        if not isinstance(
+            error if isinstance(error, BrokenPipeError) else error.__context__, BrokenPipeError
+        ):
+            raise
+        return _nobody_listens()
     except Exception as error:  # the one place where any error becomes a message and a status
         if debug:
             raise
         return _report(error)
+
+
+def _nobody_listens() -> int:
+    """The reader of our output has gone (`ari status | head`): nothing is wrong, and nothing more is said."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes at its end
+    return EXIT_DONE
 
 
 def _never_fail_on_characters() -> None:
@@ -104,11 +112,11 @@ def _report(error: Exception) -> int:
         return EXIT_MISUSE
     if isinstance(error, AriError):
         _complain(error.message, error.cure)
-        return (
-            EXIT_MISUSE
-            if isinstance(error, (ConfigError, ExperimentError, PathEscapeError))
-            else EXIT_FINDING
-        )
+        misuse = isinstance(error, (ConfigError, ExperimentError, PathEscapeError))
+        return EXIT_MISUSE if misuse else EXIT_FINDING
+    if isinstance(error, OSError) and error.filename is not None:
+        _complain(f"{os.fsdecode(error.filename)}: {error.strerror}", "")
+        return EXIT_FINDING
     if isinstance(error, (SRError, OSError)):
         _complain(str(error), "")
         return EXIT_FINDING

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +144,33 @@ def test_a_fault_of_the_program_is_told_apart_from_the_users(
         "error: ZeroDivisionError: division by zero\n  This is a fault of the program."
     )
     assert "--debug" in answer.err
+
+
+def test_a_file_that_the_system_refuses_is_named(
+    ari: Ari, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_path: Path) -> list[object]:
+        raise PermissionError(13, "Permission denied", small / "tree.json")
+
+    monkeypatch.setattr("ari.checkpoint.validate", refused)
+    answer = ari("validate", small)
+    assert (answer.status, answer.err) == (1, f"error: {small / 'tree.json'}: Permission denied\n")
+
+
+@pytest.mark.parametrize("command", ["status", "status --json", "show root", "projects .."])
+def test_a_reader_that_has_gone_is_no_error(small: Path, command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = f"import sys; from ari.cli import main; sys.exit(main({command.split()!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        cwd=small.parent.parent,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_show_tells_everything_about_a_node(ari: Ari, small: Path) -> None:
