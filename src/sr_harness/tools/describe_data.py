@@ -12,8 +12,8 @@ def describe_data(ctx: ToolContext) -> Result:
 
     Returns:
         `rows`: number of target values; `target` and `inputs`: per variable its description and axes and,
-        over all rows, minimum, maximum, mean, standard deviation (in the variable's unit), whether all values are
-        positive, and the number of distinct values; `relations`: names of the graph relations; `notes`.
+        over all rows, minimum, maximum, mean, standard deviation (in the variable's unit), whether all values
+        are positive, and the number of distinct values; `relations`: names of the graph relations; `notes`.
     """
     problem = ctx.problem
     columns = {ctx.target: problem.target, **problem.data}

@@ -83,7 +83,7 @@ def expansion(status: str = "completed", **changes: Any) -> dict[str, Any]:
         "node": node,
         "ancestors": [],
         "children": [],
-        "tried": [node["plan"]],
+        "tried": [{"label": "draft", "plan": node["plan"]}],
         "seed": 0,
     }
     return base | changes
