@@ -79,6 +79,7 @@ class Candidate:
             "formula": self.formula(),
             "complexity": self.complexity,
             "loss": finite(self.loss),
+            "nrmse": finite(math.sqrt(self.nmse)),
             "r2": finite(self.r2),
             "validation_r2": None if self.validation_nmse is None else finite(1.0 - self.validation_nmse),
             "description_length": finite(self.length),

@@ -104,8 +104,8 @@ def discover(
     reason: StopReason = "finished"
     try:
         run.begin(start)
-        for strategy in chosen:
-            run.strategy(strategy)
+        for place, strategy in enumerate(chosen, start=1):
+            run.strategy(strategy, 1.0 if place == len(chosen) else strategy.share)
     except _Exact:
         reason = "exact"
     except Halt as halt:
@@ -155,7 +155,7 @@ class _Run:
             except ExpressionError as error:
                 self.report("refused", origin, f"a start formula does not fit these data: {error}")
 
-    def strategy(self, strategy: Strategy) -> None:
+    def strategy(self, strategy: Strategy, share: float) -> None:
         """Run one strategy within its part of the budget, then polish what it found."""
         obstacle = strategy.obstacle(self.space.problem)
         if obstacle is not None:
@@ -163,7 +163,7 @@ class _Run:
             return
         self.report("strategy", strategy.name, strategy.summary)
         try:
-            with self.space.meter.allot(strategy.share):
+            with self.space.meter.allot(share):
                 for expression in strategy.propose(self.space):
                     self.offer(expression, strategy.name)
         except AllotmentSpent:

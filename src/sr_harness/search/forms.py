@@ -15,6 +15,8 @@ Factor = tuple[Expression, float]
 
 def power(base: Expression, exponent: float) -> Expression:
     """`base ** exponent`; a half is a root."""
+    if base.op == "sqrt" and exponent % 2 == 0:
+        return power(base.args[0], exponent / 2)
     if exponent == 1:
         return base
     if exponent == 0.5:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-DEPENDENT = 1e-8
+DEPENDENT = 1e-12
 """A column is dependent if less than this part of its length is new."""
 
 NEGLIGIBLE = 1e-6
 """Terms of a relation that contribute less than this part of the largest are dropped."""
 
-MOST_IDENTITIES = 8
-"""Dependencies of the dictionary itself that are passed over before giving up."""
+MOST_IDENTITIES = 16
+"""Dependencies that are looked at before giving up; those of the dictionary itself are passed over."""
 
 MOST_TERMS = 14
 """A longer relation is no law but an approximation by many terms."""
@@ -53,24 +53,24 @@ def first_relation(matrix: Floats, involving: NDArray[np.bool_]) -> Relation | N
     """
     rows = len(matrix)
     count = min(matrix.shape[1], rows - SPARE_ROWS)
-    columns = np.arange(count)
     height = np.max(np.abs(matrix[:, :count]), axis=0, initial=0.0)
     if count < 2 or not np.all(height > 0):
         return None
     unit = matrix[:, :count] / height
     length = np.linalg.norm(unit, axis=0)
     unit = unit / length
-    for _ in range(MOST_IDENTITIES):
-        triangle = np.asarray(np.linalg.qr(unit[:, columns], mode="r"))
-        dependent = np.flatnonzero(np.abs(np.diag(triangle)) < DEPENDENT)
-        if not dependent.size or dependent[0] == 0:
-            return None
-        last = int(dependent[0])
-        weights = np.linalg.lstsq(triangle[:last, :last], triangle[:last, last], rcond=1e-13)[0]
-        support = [int(columns[c]) for c in (*np.flatnonzero(np.abs(weights) > NEGLIGIBLE), last)]
-        if involving[support].any():
-            return _refined(unit, height * length, support) if len(support) <= MOST_TERMS else None
-        columns = np.delete(columns, last)
+    triangle = np.asarray(np.linalg.qr(unit, mode="r"))
+    new = np.abs(np.diag(triangle)) >= DEPENDENT
+    for last in np.flatnonzero(~new)[:MOST_IDENTITIES]:
+        known = np.flatnonzero(new[:last])
+        if not known.size:
+            continue
+        weights = np.linalg.lstsq(triangle[:last, known], triangle[:last, last], rcond=1e-14)[0]
+        support = [int(c) for c in (*known[np.abs(weights) > NEGLIGIBLE], last)]
+        if involving[support].any() and len(support) <= MOST_TERMS:
+            relation = _refined(unit, height * length, support)
+            if relation is not None:
+                return relation
     return None
 
 

@@ -1,8 +1,8 @@
-"""One-dimensional scans for the inner constants of a formula that is otherwise linear (variable projection).
+"""One-dimensional scans for the inner constant of a formula that is otherwise linear (variable projection).
 
-The linear constants are solved for at every trial value of the inner one, so only one number is ever sought.
-After G. H. Golub and V. Pereyra, "Separable nonlinear least squares: the variable projection method",
-Inverse Problems 19 (2003).
+The linear constants are eliminated at every trial value of the inner one, so only one number is ever
+sought, and many trial values are judged at once. After G. H. Golub and V. Pereyra, "Separable nonlinear
+least squares: the variable projection method", Inverse Problems 19 (2003).
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sr_harness.search.sparse import least_squares
-
 Floats = NDArray[np.float64]
-Basis = Callable[[float], Floats]
-"""From a value of the inner constant to the columns of the linear problem."""
+
+Moving = Callable[[Floats], tuple[Floats, ...]]
+"""From trial values to one or two groups of columns (rows by trial values) that depend on them."""
+
+ZOOM = 24
+"""Trial values in each refinement of a valley."""
+
+ROUNDS = 4
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float, steps: int = 40) -> float:
@@ -37,30 +41,62 @@ def golden_section(function: Callable[[float], float], low: float, high: float, 
     return (a + b) / 2
 
 
-def scan(basis: Basis, target: Floats, grid: Floats, *, valleys: int = 2) -> list[tuple[float, float]]:
+def scan(
+    moving: Moving, fixed: Floats, target: Floats, grid: Floats, *, valleys: int = 2
+) -> list[tuple[float, float]]:
     """The best inner constants on a grid, each refined between its neighbours.
 
     Args:
-        basis: Columns for a trial value.
+        moving: Columns that depend on the inner constant.
+        fixed: Columns that do not, rows by columns.
         target: What to explain.
         grid: Trial values, rising.
         valleys: How many local minima to refine.
 
     Returns:
-        Pairs of residual (relative sum of squares) and inner constant, best first.
+        Pairs of residual (sum of squares over that of the target beyond the fixed columns) and inner
+        constant, best first.
     """
-
-    def residual(value: float) -> float:
-        columns = basis(value)
-        return least_squares(columns, target)[1] if np.isfinite(columns).all() else np.inf
-
-    values = np.array([residual(float(value)) for value in grid])
+    basis = np.linalg.qr(fixed / np.max(np.abs(fixed), axis=0))[0]
+    y = target / (float(np.max(np.abs(target))) or 1.0)
+    y = y - basis @ (basis.T @ y)
+    length = float(np.linalg.norm(y))
+    if not length > 0:
+        return []
+    y = y / length
+    values = _residuals(moving, basis, y, grid)
     padded = np.concatenate([[np.inf], values, [np.inf]])
     minima = np.flatnonzero((values <= padded[:-2]) & (values <= padded[2:]) & np.isfinite(values))
     order = np.argsort(values[minima], kind="stable")[:valleys]
     found = []
     for place in (int(p) for p in minima[order]):
-        low, high = grid[max(place - 1, 0)], grid[min(place + 1, grid.size - 1)]
-        value = golden_section(residual, low, high)
-        found.append((residual(value), value))
+        low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, grid.size - 1)])
+        found.append(_zoom(moving, basis, y, low, high))
     return sorted(found)
+
+
+def _zoom(moving: Moving, basis: Floats, y: Floats, low: float, high: float) -> tuple[float, float]:
+    """The lowest point of a valley by ever finer grids."""
+    best, at = np.inf, low
+    for _ in range(ROUNDS):
+        grid = np.linspace(low, high, ZOOM)
+        values = _residuals(moving, basis, y, grid)
+        place = int(np.argmin(values))
+        best, at = float(values[place]), float(grid[place])
+        low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, ZOOM - 1)])
+    return best, at
+
+
+def _residuals(moving: Moving, basis: Floats, y: Floats, grid: Floats) -> Floats:
+    """What is left of a unit vector for each trial value; infinite where the columns are not finite."""
+    with np.errstate(all="ignore"):
+        groups = [group - basis @ (basis.T @ group) for group in moving(grid)]
+        first = groups[0] / np.linalg.norm(groups[0], axis=0)
+        gain = (y @ first) ** 2
+        if len(groups) == 2:
+            second = groups[1] - first * np.einsum("ij,ij->j", first, groups[1])
+            second = second / np.linalg.norm(second, axis=0)
+            gain = gain + np.nan_to_num((y @ second) ** 2)
+        left: Floats = 1.0 - gain
+    left[~np.isfinite(left)] = np.inf
+    return np.maximum(left, 0.0)

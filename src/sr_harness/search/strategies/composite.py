@@ -41,6 +41,9 @@ MOST_POLYNOMIAL = 120
 MOST_TERMS = 4
 MOST_PAIRS = 3
 
+FEW = 6
+"""With extra atoms, and for greedy sums, only this many outer functions are tried."""
+
 FAMILIES = (("sin", "cos"), ("exp",), ("log",), ("tanh",))
 NUMERIC = {"sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "tanh": np.tanh}
 EXPONENTS = {"cos": (1.0, 2.0), "exp": (1.0, -1.0)}
@@ -99,11 +102,14 @@ def _exact(space: Workspace, view: View, family: Family) -> Iterator[Expression]
     """Quotients by exact relations and sums of two terms by exhaustion, for each outer function."""
     space.charge(8)
     book = _sums_dictionary(view, family)
-    whole = polynomial_dictionary([*family, *input_atoms(view.inputs, WHOLE)], MOST_POLYNOMIAL)
-    for transform, target in _peeled(view):
+    bases = [_polynomials(view.inputs, family)]
+    if all(np.all(item.values > 0) for item in view.inputs):
+        bases.append(_polynomials([_root(item) for item in view.inputs], family))
+    for transform, target in _peeled(view, few=bool(family)):
         space.charge(60)
-        for inner in rational_forms(whole, target):
-            yield view.wrap(transform.wrap(inner))
+        for base in bases:
+            for inner in rational_forms(base, target):
+                yield view.wrap(transform.wrap(inner))
         for pair in best_pairs(book.matrix, target, MOST_PAIRS):
             yield view.wrap(transform.wrap(_sum(book, fit_columns(book.matrix, target, pair))))
 
@@ -112,7 +118,7 @@ def _greedy(space: Workspace, view: View, family: Family) -> Iterator[Expression
     """Sums of up to a few terms by greedy choice with exchange."""
     space.charge(8)
     book = _sums_dictionary(view, family)
-    for transform, target in _peeled(view):
+    for transform, target in _peeled(view, few=True):
         for fit in forward(book.matrix, target, MOST_TERMS, charge=space.charge):
             yield view.wrap(transform.wrap(_sum(book, fit)))
         if transform.name == "log y":
@@ -120,8 +126,26 @@ def _greedy(space: Workspace, view: View, family: Family) -> Iterator[Expression
                 yield view.wrap(inner)
 
 
-def _peeled(view: View) -> Iterator[tuple[Transform, Floats]]:
-    for transform in TRANSFORMS:
+def _polynomials(inputs: Sequence[Input], family: Family) -> Dictionary:
+    """Monomials of the inputs and the family, without an input that the family holds as a sine and cosine."""
+    waves = {atom.expression.args[0] for atom in family if atom.expression.op in ("sin", "cos")}
+    others = [
+        item for item in inputs if item.expression not in waves and _square(item.expression) not in waves
+    ]
+    return polynomial_dictionary([*family, *input_atoms(others, WHOLE)], MOST_POLYNOMIAL)
+
+
+def _square(expression: Expression) -> Expression:
+    """What a root is taken of, else the expression."""
+    return expression.args[0] if expression.op == "sqrt" else expression
+
+
+def _root(item: Input) -> Input:
+    return Input(build.call("sqrt", item.expression), np.sqrt(item.values))
+
+
+def _peeled(view: View, *, few: bool = False) -> Iterator[tuple[Transform, Floats]]:
+    for transform in TRANSFORMS[: FEW if few else None]:
         target = transform.target(view.target)
         if target is not None:
             yield transform, target

@@ -12,7 +12,7 @@ from sr_harness.engine import Expression, build
 from sr_harness.search.forms import weighted_sum
 from sr_harness.search.monomials import Dictionary, build_dictionary, input_atoms
 from sr_harness.search.polish import fit_template
-from sr_harness.search.scan import Basis, scan
+from sr_harness.search.scan import Moving, scan
 from sr_harness.search.sparse import least_squares
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.transforms import IDENTITY, RECIPROCAL, Transform
@@ -80,9 +80,10 @@ def _exponentials(
         argument = book.matrix[:, column]
         rates = RATES / float(np.ptp(argument))
         for prefactor in (None, *range(min(len(book), MOST_PREFACTORS))):
-            space.charge(RATES.size)
-            basis = _basis(argument, _front(book, prefactor))
-            found += [_Found(*pair, column, prefactor) for pair in scan(basis, target, rates, valleys=1)]
+            space.charge(RATES.size / 4)
+            moving = _moving(argument, _front(book, prefactor))
+            valleys = scan(moving, np.ones((target.size, 1)), target, rates, valleys=1)
+            found += [_Found(*valley, column, prefactor) for valley in valleys]
     found.sort(key=lambda item: item.residual)
     for item in found[:MOST_FITTED]:
         for inner in _templates(book, item, target):
@@ -95,14 +96,9 @@ def _front(book: Dictionary, prefactor: int | None) -> Floats:
     return np.ones(len(book.matrix)) if prefactor is None else book.matrix[:, prefactor]
 
 
-def _basis(argument: Floats, front: Floats) -> Basis:
-    centre = 0.5 * (argument.max() + argument.min())
-
-    def columns(rate: float) -> Floats:
-        with np.errstate(all="ignore"):
-            return np.column_stack([front * np.exp(rate * (argument - centre)), np.ones(argument.size)])
-
-    return columns
+def _moving(argument: Floats, front: Floats) -> Moving:
+    centred = argument - 0.5 * (argument.max() + argument.min())
+    return lambda rates: (front[:, None] * np.exp(np.outer(centred, rates)),)
 
 
 def _templates(book: Dictionary, found: _Found, target: Floats) -> Iterator[Expression]:

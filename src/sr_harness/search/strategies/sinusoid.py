@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sr_harness.engine import Expression, build
 from sr_harness.search.monomials import Dictionary, build_dictionary, input_atoms
 from sr_harness.search.polish import fit_template
-from sr_harness.search.scan import Basis, scan
+from sr_harness.search.scan import Moving, scan
 from sr_harness.search.sparse import least_squares
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.view import View
@@ -62,9 +62,9 @@ def _waves(book: Dictionary, view: View, space: Workspace) -> Iterator[Expressio
         rates = _frequencies(book.matrix[:, column])
         for prefactor in (None, *range(min(len(book), MOST_PREFACTORS))):
             for trend in (False, True):
-                space.charge(FREQUENCIES)
-                basis = _basis(book, column, prefactor, trend=trend)
-                for residual, rate in scan(basis, y, rates, valleys=2):
+                space.charge(FREQUENCIES / 8)
+                fixed = _fixed(book, column, trend=trend)
+                for residual, rate in scan(_moving(book, column, prefactor), fixed, y, rates, valleys=2):
                     handicap = TREND_HANDICAP if trend else 1.0
                     found.append(_Wave(residual * handicap, rate, column, prefactor, trend))
     found.sort(key=lambda wave: wave.residual)
@@ -88,9 +88,9 @@ def _second_wave(
     rest = view.target - space.sample.predict(fitted)
     if not np.isfinite(rest).all() or not np.any(rest):
         return None
-    space.charge(FREQUENCIES)
-    basis = _basis(book, wave.argument, None, trend=False)
-    valleys = scan(basis, rest, _frequencies(book.matrix[:, wave.argument]), valleys=1)
+    space.charge(FREQUENCIES / 8)
+    moving, fixed = _moving(book, wave.argument, None), _fixed(book, wave.argument, trend=False)
+    valleys = scan(moving, fixed, rest, _frequencies(book.matrix[:, wave.argument]), valleys=1)
     if not valleys:
         return None
     other = _template(book, _Wave(*valleys[0], wave.argument, None, False), rest, suffix="2")
@@ -106,23 +106,27 @@ def _frequencies(argument: Floats) -> Floats:
     return np.concatenate([low, high]) / spread
 
 
-def _basis(book: Dictionary, column: int, prefactor: int | None, *, trend: bool) -> Basis:
+def _moving(book: Dictionary, column: int, prefactor: int | None) -> Moving:
     argument = book.matrix[:, column]
-    ones = np.ones(argument.size)
-    front = ones if prefactor is None else book.matrix[:, prefactor]
+    front = np.ones(argument.size) if prefactor is None else book.matrix[:, prefactor]
 
-    def columns(rate: float) -> Floats:
-        phase = rate * argument
-        parts = [front * np.sin(phase), front * np.cos(phase), ones]
-        return np.column_stack([*parts, argument] if trend else parts)
+    def columns(rates: Floats) -> tuple[Floats, ...]:
+        phase = np.outer(argument, rates)
+        return front[:, None] * np.sin(phase), front[:, None] * np.cos(phase)
 
     return columns
 
 
+def _fixed(book: Dictionary, column: int, *, trend: bool) -> Floats:
+    argument = book.matrix[:, column]
+    ones = np.ones(argument.size)
+    return np.column_stack([ones, argument] if trend else [ones])
+
+
 def _template(book: Dictionary, wave: _Wave, y: Floats, *, suffix: str = "") -> Expression:
     """The formula to fit, with amplitude and phase in place of the two linear coefficients."""
-    basis = _basis(book, wave.argument, wave.prefactor, trend=wave.trend)
-    weights, _ = least_squares(basis(wave.rate), y)
+    moving = _moving(book, wave.argument, wave.prefactor)(np.array([wave.rate]))
+    weights, _ = least_squares(np.column_stack([*moving, _fixed(book, wave.argument, trend=wave.trend)]), y)
     amplitude, phase = float(np.hypot(weights[0], weights[1])), float(np.arctan2(weights[1], weights[0]))
     argument = book.term(wave.argument)
     inner = build.add(
