@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import AlignmentError, FitError
+from .binding import Binding, bind
 from .build import bind as bind_values
-from .evaluation import Binding, bind
 from .expression import Expression, parameters
 from .kernels import Array
 from .least_squares import ROUNDING, Objective, Outcome, Point, descend, polish

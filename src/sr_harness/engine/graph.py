@@ -57,6 +57,13 @@ class GraphBinding:
         relation, index = context
         return np.take(value, self.rows[relation][:, index.index(letter)], axis=-1)
 
+    def at_end_point(self, leaf: Leaf, array: Value) -> Value:
+        """The values of a leaf inside a graph term: a node array is read at the end point of its index."""
+        if self.structure.kind(leaf.column) != "node":
+            return array
+        label = leaf.node.args[0] if leaf.node.op == "group" else leaf.node
+        return self.place(array, leaf.context, label.index[0])
+
     def step(self, step: Step, value: Value) -> Value:
         """Compute a `sum`, `gather` or `delay`."""
         if step.op == "delay":
@@ -75,7 +82,7 @@ class GraphBinding:
         """Linear interpolation along the time axis; NaN before the first sample."""
         if self.times is None or self.structure.time_axis not in self.layout:
             raise AlignmentError("delay(…) needs a time axis: an axis called 'time' that its operand lies on")
-        axis = self.layout.index(self.structure.time_axis)
+        axis = self.layout.index(self.structure.time_axis) - len(self.layout) - 1
         if np.ndim(value) == 0 or np.shape(value)[axis] == 1:
             return value
         return interpolate(value, self.times, self.times - (step.node.value or 0.0), axis)
@@ -85,15 +92,14 @@ def interpolate(
     value: NDArray[np.float64], times: NDArray[np.float64], at: NDArray[np.float64], axis: int
 ) -> NDArray[np.float64]:
     """`value` sampled at `times` along `axis`, read at the times `at` by linear interpolation."""
+    along = [-1 if k == axis % value.ndim else 1 for k in range(value.ndim)]
     if len(times) < 2:
-        return np.where(
-            np.equal(at, times).reshape([-1 if k == axis else 1 for k in range(value.ndim)]), value, np.nan
-        )
+        return np.where(np.equal(at, times).reshape(along), value, np.nan)
     upper = np.clip(np.searchsorted(times, at, side="left"), 1, len(times) - 1)
     lower = upper - 1
     part = (at - times[lower]) / (times[upper] - times[lower])
     part = np.where((at < times[0]) | (at > times[-1]), np.nan, part)
-    part = part.reshape([-1 if k == axis else 1 for k in range(value.ndim)])
+    part = part.reshape(along)
     low, high = np.take(value, lower, axis=axis), np.take(value, upper, axis=axis)
     # exact at the samples, also beside a NaN
     return np.where(part == 0.0, low, np.where(part == 1.0, high, low + part * (high - low)))

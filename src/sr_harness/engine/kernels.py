@@ -161,11 +161,7 @@ def slope(op: str, x: Value, y: Value) -> Value:
 
 
 def slopes(op: str, a: Value, b: Value, y: Value, *, need_a: bool, need_b: bool) -> tuple[Value, Value]:
-    """Partial derivatives of `add`, `sub`, `mul`, `div` or `pow`; one that is not needed may be None."""
-    if op == "add":
-        return 1.0, 1.0
-    if op == "sub":
-        return 1.0, -1.0
+    """Partial derivatives of `mul`, `div` or `pow`; one that is not needed may be None."""
     if op == "mul":
         return b, a
     if op == "div":

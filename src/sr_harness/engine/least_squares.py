@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from .evaluation import BLOCK, Binding, as_float
+from .binding import Binding, Part
 from .kernels import Array, Value
 from .program import differentiate
 
@@ -77,31 +77,23 @@ class Objective:
     def blocks(self, values: Mapping[str, Value], seeds: dict[int, int]) -> Iterator[Array]:
         """Weighted rows of [derivatives …, residual], block by block."""
         self.rows_done += self.rows
-        binding = self.binding
-        if binding.graph is not None or self.rows <= 2 * BLOCK:
-            yield self._rows(binding.leaf_values(values), slice(None), seeds, binding.full_shape)
-            return
-        flat = [a if a is None or np.ndim(a) == 0 else a.reshape(-1) for a in binding.arrays]
-        for start in range(0, self.rows, BLOCK):
-            part = slice(start, min(start + BLOCK, self.rows))
-            block = [
-                values[leaf.node.name or ""] if a is None else as_float(a if np.ndim(a) == 0 else a[part])
-                for leaf, a in zip(binding.program.leaves, flat, strict=True)
-            ]
-            yield self._rows(block, part, seeds, (part.stop - part.start,))
+        for part in self.binding.parts():
+            yield self._rows(part, values, seeds)
 
-    def _rows(self, leaves: list[Value], part: slice, seeds: dict[int, int], shape: tuple[int, ...]) -> Array:
+    def _rows(self, part: Part, values: Mapping[str, Value], seeds: dict[int, int]) -> Array:
         count = len(set(seeds.values()))
-        target = self.target[part]
+        binding = part.binding
+        target = self.target[part.start : part.stop]
         rows = np.empty((target.size, count + 1))
         with np.errstate(all="ignore"):
-            value, tangents = differentiate(self.binding.program, leaves, seeds, self.binding.graph_step)
+            leaves = binding.leaf_values(values)
+            value, tangents = differentiate(binding.program, leaves, seeds, binding.graph_step)
             for column in range(count):
-                rows[:, column] = np.broadcast_to(tangents.get(column, 0.0), shape).reshape(-1)
-            rows[:, count] = target - np.broadcast_to(value, shape).reshape(-1)
+                rows[:, column] = np.broadcast_to(tangents.get(column, 0.0), binding.full_shape).reshape(-1)
+            rows[:, count] = target - np.broadcast_to(value, binding.full_shape).reshape(-1)
             rows /= self.scale
             if self.weights is not None:
-                rows *= self.weights[part, None]
+                rows *= self.weights[part.start : part.stop, None]
         return rows
 
     def triangle(self, values: Mapping[str, Value], seeds: dict[int, int]) -> Array | None:

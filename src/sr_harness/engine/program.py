@@ -193,28 +193,24 @@ def execute(
         registers[register] = number
     for leaf, value in zip(program.leaves, leaves, strict=True):
         registers[leaf.register] = value
-    last = len(program.steps) - 1
-    for position, step in enumerate(program.steps):
-        kernel = program.kernels[position]
-        a = registers[step.a]
+    for step, kernel in zip(program.steps, program.kernels, strict=True):
+        target, _, a, b, _, _, dead, _ = step
         if kernel is None:
-            value = graph(step, a)
-        elif position == last and out is not None:
-            value = _into(kernel, step, a, registers, out)
-        elif step.b < 0:
-            value = kernel(a)
+            registers[target] = graph(step, registers[a])
+        elif target == program.result and out is not None:
+            registers[target] = _into(kernel, [registers[k] for k in (a, b) if k >= 0], out)
+        elif b < 0:
+            registers[target] = kernel(registers[a])
         else:
-            value = kernel(a, registers[step.b])
-        registers[step.out] = value
-        for register in step.dead:
+            registers[target] = kernel(registers[a], registers[b])
+        for register in dead:
             registers[register] = None
     return registers[program.result]
 
 
-def _into(kernel: kernels.Kernel, step: Step, a: Value, registers: list[Value], out: Value) -> Value:
+def _into(kernel: kernels.Kernel, args: list[Value], out: Value) -> Value:
     """The last step writes straight into the result, unless its operands are all scalars."""
-    args = (a,) if step.b < 0 else (a, registers[step.b])
-    if any(np.shape(arg) == out.shape for arg in args):
+    if any(arg.shape == out.shape for arg in args):
         return kernel(*args, out=out)
     return kernel(*args)
 
@@ -293,11 +289,21 @@ def _chain_binary(
         return {}
     if step.op in ("min", "max"):
         return _chosen(step.op, a, b, left=left, right=right)
+    if step.op in ("add", "sub"):
+        return _summed(step, left=left, right=right)
     by_a, by_b = kernels.slopes(step.op, a, b, y, need_a=bool(left), need_b=bool(right))
-    result: dict[int, Value] = {}
-    for p, t in left.items():
-        result[p] = t if step.op in ("add", "sub") else by_a * t
+    result = {p: by_a * t for p, t in left.items()}
     for p, t in right.items():
-        part = t if step.op == "add" else by_b * t
+        part = by_b * t
+        result[p] = result[p] + part if p in result else part
+    return result
+
+
+def _summed(step: Step, *, left: dict[int, Value], right: dict[int, Value]) -> dict[int, Value]:
+    """Tangents of a sum or difference; a long chain of them passes one dictionary on."""
+    reusable = step.a in step.dead and step.a != step.b
+    result = left if reusable else dict(left)
+    for p, t in right.items():
+        part = t if step.op == "add" else np.negative(t)
         result[p] = result[p] + part if p in result else part
     return result

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SRError
-from .evaluation import Binding, jacobian
+from .binding import Binding
+from .evaluation import jacobian
 from .expression import Expression, parameters
 from .kernels import Array, Value
 from .least_squares import Objective

@@ -9,6 +9,7 @@ import pytest
 from engine_strategies import AWKWARD_NAMES
 
 from sr_harness.engine import build, compile_, evaluate, parse, render, to_callable
+from sr_harness.engine.binding import BLOCK
 from sr_harness.errors import AlignmentError, ExpressionError, UnknownNameError
 
 X = np.array([-2.0, -0.5, 0.0, 0.25, 1.0, 3.0])
@@ -112,7 +113,7 @@ def test_labels_choose_the_value_of_a_grouped_parameter() -> None:
         evaluate(parse("grouped_param(site, name='k', value={'n': 2})"), data)
 
 
-@pytest.mark.parametrize("rows", [1, 2 * 16_384, 2 * 16_384 + 1, 100_003])
+@pytest.mark.parametrize("rows", [1, 2 * BLOCK, 2 * BLOCK + 1, 300_007])
 def test_blocks_of_rows_give_the_same_values(rows: int) -> None:
     rng = np.random.default_rng(1)
     data = {"x": rng.uniform(1, 2, rows), "n": rng.integers(1, 9, rows), "c": 3.0}

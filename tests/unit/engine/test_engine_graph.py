@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sr_harness.engine import Structure, compile_, evaluate, fit, jacobian, parse, render
+from sr_harness.engine import Structure, binding, compile_, evaluate, fit, jacobian, parse, render
 from sr_harness.errors import AlignmentError
 
 NODES, TIMES = 7, 5
@@ -125,6 +125,25 @@ def test_many_rows_and_many_times_take_different_ways_to_the_same_sum() -> None:
     np.add.at(expected, (slice(None), edges[:, 0]), x[:, edges[:, 1]])
     got = evaluate(parse("sum[j](A[i,j], x[j])"), {"x": x, "A": edges}, structure=structure)
     np.testing.assert_allclose(got, expected, atol=1e-11)
+
+
+def test_long_series_are_cut_along_their_first_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "omega + drive*sum[j](A[i,j], w*v*sin(theta[j] - theta[i]))"
+    whole = value(text)
+    family = parse("param('a')*omega + param('b')*sum[j](A[i,j], v*theta[j])")
+    fitted = fit(family, DATA, whole, structure=STRUCTURE)
+    monkeypatch.setattr(binding, "GRAPH_CELLS", 2 * len(EDGES))
+    np.testing.assert_array_equal(value(text), whole)
+    again = fit(family, DATA, whole, structure=STRUCTURE)
+    assert again.parameters == pytest.approx(fitted.parameters, rel=1e-12)
+
+
+def test_a_fit_may_look_back_in_time() -> None:
+    late = {**DATA, "drive": np.array([0.3, 0.1, 0.7, 0.2, 0.9])}
+    structure = Structure({"drive": ("time",), "s": ("time",)}, time_axis="time")
+    target = evaluate(parse("2*drive + sin(3*delay(drive, 0))"), late, structure=structure)
+    family = parse("param('a')*drive + sin(param('b')*delay(drive, 0))")
+    assert fit(family, late, target, structure=structure).r2 == pytest.approx(1.0, abs=1e-12)
 
 
 def test_delay_interpolates_and_is_unknown_before_the_start() -> None:
