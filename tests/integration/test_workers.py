@@ -25,9 +25,18 @@ def make_task(checkpoint: Path, order: int, command: str, *, limit: float = 60.0
     name = f"node_{order:04d}"
     node_dirs.prepare(checkpoint, name, None)
     return NodeTask(
-        checkpoint=str(checkpoint), node_id=name, parent_id=None, label="draft", depth=0, order=order, plan={},
-        experiment=experiment, higher_is_better=True, time_limit_s=limit, command_limit_s=limit,
-    )  # fmt: skip
+        checkpoint=str(checkpoint),
+        node_id=name,
+        parent_id=None,
+        label="draft",
+        depth=0,
+        order=order,
+        plan={},
+        experiment=experiment,
+        higher_is_better=True,
+        time_limit_s=limit,
+        command_limit_s=limit,
+    )
 
 
 @pytest.fixture
