@@ -78,7 +78,11 @@ class Expression:
             return True
         if not isinstance(other, Expression):
             return NotImplemented
-        return self._hash == other._hash and _same(self, other)
+        if self._hash != other._hash:
+            return False
+        if not self.args and not other.args:
+            return _same_head(self, other)
+        return _same(self, other)
 
     def __repr__(self) -> str:
         from .rendering import render
@@ -119,11 +123,16 @@ def _same(left: Expression, right: Expression) -> bool:
         if a is b or (id(a), id(b)) in seen:
             continue
         seen.add((id(a), id(b)))
-        same_head = a.op == b.op and a.name == b.name and a.index == b.index and a.table == b.table
-        if not same_head or len(a.args) != len(b.args) or not _same_value(a.value, b.value):
+        if not _same_head(a, b) or len(a.args) != len(b.args):
             return False
         stack.extend(zip(a.args, b.args, strict=True))
     return True
+
+
+def _same_head(a: Expression, b: Expression) -> bool:
+    """Whether two nodes are alike, leaving their operands aside."""
+    same = a.op == b.op and a.name == b.name and a.index == b.index and a.table == b.table
+    return same and _same_value(a.value, b.value)
 
 
 def _same_value(a: float | None, b: float | None) -> bool:
