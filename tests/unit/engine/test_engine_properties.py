@@ -33,7 +33,7 @@ RNG = np.random.default_rng(11)
 POINTS = {name: RNG.uniform(-2.0, 3.0, 24) for name in PLAIN_NAMES}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @given(expressions(AWKWARD_NAMES))
 def test_text_reads_back_to_the_same_tree(formula: Expression) -> None:
     assert parse(render(formula)) == formula
@@ -55,7 +55,7 @@ def test_latex_is_balanced(formula: Expression) -> None:
     assert "__" not in text.replace(r"\_", "")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(expressions(values=small_numbers))
 def test_the_callable_gives_the_same_values(formula: Expression) -> None:
     names = variables(formula)
@@ -66,7 +66,7 @@ def test_the_callable_gives_the_same_values(formula: Expression) -> None:
     np.testing.assert_array_equal(np.broadcast_to(got, expected.shape), expected)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(expressions(values=small_numbers))
 def test_values_agree_with_many_digits(formula: Expression) -> None:
     import mpmath
@@ -129,7 +129,7 @@ def test_sympy_gives_the_same_values(formula: Expression) -> None:
         assert abs(float(exact) - values[k]) <= 1e-6 * (1 + abs(values[k]))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(expressions(values=small_numbers))
 def test_simplify_keeps_values_and_never_lengthens(formula: Expression) -> None:
     shorter = simplify(formula)
@@ -146,7 +146,7 @@ def test_simplify_keeps_values_and_never_lengthens(formula: Expression) -> None:
     assert simplify(shorter).size <= shorter.size
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(expressions(values=small_numbers, functions=SMOOTH, parameters=("a", "b")), st.data())
 def test_derivatives_are_those_of_finite_differences(formula: Expression, data: st.DataObject) -> None:
     names = parameters(formula)
