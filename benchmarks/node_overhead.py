@@ -57,10 +57,8 @@ def main() -> None:
     print(f"whole study                          {total:8.2f} s")
     print(f"first node (libraries still loading) {durations[first]:8.2f} s")
     print(f"command itself, median               {1000 * statistics.median(own[n] for n in rest):8.1f} ms")
-    print(f"overhead inside a node, median       {1000 * statistics.median(overhead):8.1f} ms")
-    print(
-        f"study time per further node          {1000 * (total - durations[first]) / max(1, nodes - 1):8.1f} ms"
-    )
+    print(f"overhead in a node, median           {1000 * statistics.median(overhead):8.1f} ms")
+    print(f"study time per node                  {1000 * total / nodes:8.1f} ms")
 
 
 if __name__ == "__main__":
