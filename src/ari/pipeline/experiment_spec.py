@@ -382,7 +382,7 @@ def _correctness(section: Section | None, name: str) -> str | None:
     if "check" not in items or not re.match(r"^[\w.%/-]+\s*(<|<=|>|>=|==)\s*\S+$", items["check"][1]):
         raise ExperimentError(
             f"{name}, line {section.line}: '## Correctness' needs '- check: NAME < NUMBER'",
-            cure="The program prints NAME, e.g. its deviation from a reference: '- check: max_abs_err < 1e-9'.",
+            cure="The program prints NAME, for example: '- check: max_abs_err < 1e-9'.",
         )
     return items["check"][1]
 

@@ -14,7 +14,8 @@ def compare_formulas(ctx: ToolContext, a: str, b: str) -> Result:
         b: The other.
 
     Returns:
-        `verdict`: `equivalent`, `different` or `unknown`; `witness`: a point where they differ or None; `how`.
+        `verdict` (`equivalent`, `different`, `unknown`), `witness` (where they differ) and `how`.
+        `how`.
     """
     from sr_harness import engine
 
