@@ -32,8 +32,8 @@ class ContextManifestError(SRError, ValueError):
     def __init__(self, path: str | Path, errors: Sequence[str]) -> None:
         self.path = Path(path)
         self.errors = list(errors)
-        count = len(self.errors)
-        head = f"{self.path} is not a valid context.data directory ({count} fault{'s' if count != 1 else ''}):"
+        faults = "1 fault" if len(self.errors) == 1 else f"{len(self.errors)} faults"
+        head = f"{self.path} is not a valid context.data directory ({faults}):"
         super().__init__("\n".join([head, *(f"  - {error}" for error in self.errors)]))
 
 

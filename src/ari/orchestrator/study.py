@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -70,12 +70,12 @@ class StudyResult:
         formula: The best formula of a symbolic study, `target = …`.
         latex: The same for a document.
         sealed_metrics: Its metrics on the sealed rows.
-        parameters: The best configuration of a command study.
-        root_value: The root's value of the primary metric, where the search began.
-        ceiling: The measured maximum of the primary metric at the best node.
         warnings: What the user should know.
         seconds: Wall time of this process.
         interrupted: Whether it was asked to stop.
+        parameters: The best configuration of a command study.
+        root_value: The root's value of the primary metric, where the search began.
+        ceiling: The measured maximum of the primary metric at the best node.
     """
 
     checkpoint: Path
@@ -87,12 +87,12 @@ class StudyResult:
     formula: str | None
     latex: str | None
     sealed_metrics: dict[str, float]
-    parameters: dict[str, Any]
-    root_value: float | None
-    ceiling: float | None
     warnings: list[str]
     seconds: float
     interrupted: bool
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    root_value: float | None = None
+    ceiling: float | None = None
 
 
 def start(options: RunOptions, *, on_event: EventListener | None = None) -> StudyResult:
