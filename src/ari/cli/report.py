@@ -49,6 +49,9 @@ def document(result: StudyResult) -> dict[str, Any]:
         "formula": result.formula,
         "latex": result.latex,
         "sealed_metrics": dict(result.sealed_metrics),
+        "parameters": dict(result.parameters),
+        "root_value": result.root_value,
+        "ceiling": result.ceiling,
         "warnings": list(result.warnings),
         "seconds": result.seconds,
     }
@@ -69,6 +72,8 @@ def lines(result: StudyResult) -> list[str]:
         text += [f"  best node   {result.best.id} ({result.best.label}, depth {result.best.depth})"]
         better = "higher" if result.higher_is_better else "lower"
         text += [f"  metric      {_best_metric(result)}  ({better} is better)"]
+        text += _against(result)
+        text += _configuration(result)
         text += _sealed(result)
     steps = next_steps(result)
     width = max(len(command) for command, _ in steps)
@@ -80,6 +85,26 @@ def _best_metric(result: StudyResult) -> str:
     if result.best is None:
         return "no result"
     return f"{result.primary_metric} = {number(result.best.metrics.get(result.primary_metric))}"
+
+
+def _against(result: StudyResult) -> list[str]:
+    """Where a command study began, and how near the measured ceiling it came."""
+    value = result.best.metrics.get(result.primary_metric) if result.best is not None else None
+    rows = []
+    if result.formula is None and value is not None and result.root_value:
+        rows.append(
+            f"  root        {number(result.root_value)}, that is a factor of {value / result.root_value:.3g}"
+        )
+    if value is not None and result.ceiling:
+        rows.append(
+            f"  ceiling     {number(result.ceiling)} as measured; {value / result.ceiling:.1%} of it reached"
+        )
+    return rows
+
+
+def _configuration(result: StudyResult) -> list[str]:
+    shown = ", ".join(f"{name} = {value!r}" for name, value in result.parameters.items())
+    return [f"  parameters  {shown}"] if shown else []
 
 
 def _sealed(result: StudyResult) -> list[str]:

@@ -145,6 +145,22 @@ def test_progress_goes_to_standard_error_and_the_result_to_standard_output(
     ]
 
 
+def test_a_tuned_command_is_set_against_its_root_and_its_ceiling(
+    ari: Ari, played: PlayedStudy, experiment: Path
+) -> None:
+    played.changes = {
+        "formula": None,
+        "sealed_metrics": {},
+        "parameters": {"opt": 3, "flags": "-Ofast"},
+        "root_value": 0.111,
+        "ceiling": 1.998,
+    }
+    shown = ari("run", experiment).out.splitlines()
+    assert "  root        0.111, that is a factor of 9" in shown
+    assert "  ceiling     1.998 as measured; 50.0% of it reached" in shown
+    assert "  parameters  opt = 3, flags = '-Ofast'" in shown
+
+
 def test_options_reach_the_study(ari: Ari, played: PlayedStudy, experiment: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     numbers = ["--nodes", 5, "--parallel", 2, "--seed", 3, "--node-time", 9.5]
