@@ -22,6 +22,10 @@ FAILED_PRIORITY = 0.05
 """Selection score of a failed node: a repair is tried when nothing promising is left."""
 
 
+TESTS = frozenset({"ablation", "validation"})
+"""Labels of nodes that test a result and do not try to better it."""
+
+
 @dataclass(frozen=True)
 class SearchNode:
     """What the search knows of a node; `finished` says whether its result may be used yet."""
@@ -71,10 +75,10 @@ class SearchView:
         return sorted(open_nodes, key=lambda node: node.order)
 
     @property
-    def scored(self) -> list[SearchNode]:
-        """Finished nodes with a score, in order."""
-        usable = (n for n in self.nodes.values() if n.finished and not n.failed and not n.sterile)
-        return sorted(usable, key=lambda node: node.order)
+    def attempts(self) -> list[SearchNode]:
+        """Finished nodes that tried to do better, in order; ablations and validations only test."""
+        tried = (n for n in self.nodes.values() if n.finished and n.label not in TESTS)
+        return sorted(tried, key=lambda node: node.order)
 
 
 def best(nodes: Sequence[SearchNode]) -> SearchNode | None:

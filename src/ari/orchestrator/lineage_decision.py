@@ -1,14 +1,16 @@
 """The stagnation rule: when the search turns to another idea, and when it ends.
 
-The rule is deterministic. It looks at the last `window` scores in node order; when they differ by less
-than `threshold`, the search first turns to the strongest idea that has not been tried, at most
-`max_switches` times; with no idea left it ends. Every decision is recorded in `lineage_decisions.jsonl`.
+The rule is deterministic. It looks at the best score after each of the last `window` attempts, in node
+order; when that has moved by less than `threshold`, the search first turns to the strongest idea that has
+not been tried, at most `max_switches` times; with no idea left it ends. Every decision is recorded in
+`lineage_decisions.jsonl`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from ari.orchestrator.bfts import SearchNode, SearchView
@@ -21,9 +23,9 @@ class StagnationRule:
     """The numbers of the rule.
 
     Attributes:
-        window: How many of the latest scores are looked at.
-        threshold: The smallest spread (max − min) that counts as movement.
-        min_nodes: Scored nodes needed since the last switch before the rule speaks.
+        window: How many of the latest attempts are looked at.
+        threshold: The smallest spread (max − min) of the best score that counts as movement.
+        min_nodes: Attempts needed since the last switch before the rule speaks.
         max_switches: How often the search may turn to another idea.
     """
 
@@ -63,11 +65,14 @@ def decide(
         The decision, or None while the rule has nothing to say.
     """
     since = max(switched_at, default=-1)
-    recent = [node for node in view.scored if node.order > since]
+    attempts = view.attempts
+    best_after = list(accumulate((node.score for node in attempts), max))
+    recent = [node for node in attempts if node.order > since]
     if len(recent) < rule.min_nodes:
         return None
     window = recent[-rule.window :]
-    spread = max(n.score for n in window) - min(n.score for n in window)
+    levels = best_after[-len(window) :]
+    spread = max(levels) - min(levels)
     if spread >= rule.threshold:
         return None
     unused = [index for index in range(ideas) if index not in used_ideas]
@@ -82,7 +87,9 @@ def _react(
     switches: int,
 ) -> LineageDecision | None:
     node = window[-1]
-    finding = f"the last {len(window)} scores differ by {spread:.4g}, less than {rule.threshold:g}"
+    finding = (
+        f"the last {len(window)} attempts moved the best score by {spread:.4g}, less than {rule.threshold:g}"
+    )
     if unused and switches < rule.max_switches:
         return LineageDecision(
             node.id, "switch_to_idea", f"{finding}; turning to idea {unused[0] + 1}", unused[0]

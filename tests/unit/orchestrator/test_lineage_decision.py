@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ari.orchestrator.bfts import SearchNode, SearchView
 from ari.orchestrator.lineage_decision import StagnationRule, decide
 
@@ -30,7 +32,19 @@ def test_stagnation_turns_to_the_strongest_unused_idea():
     decision = decide(tree(0.5, 0.51, 0.52), RULE, ideas=4, used_ideas=[0, 1], switched_at=[])
     assert decision is not None
     assert (decision.decision, decision.idea_index, decision.node_id) == ("switch_to_idea", 2, "n2")
-    assert "differ by 0.02, less than 0.05" in decision.rationale
+    assert "moved the best score by 0.02, less than 0.05" in decision.rationale
+
+
+def test_worse_attempts_are_no_movement():
+    decision = decide(tree(0.5, 0.1, 0.3), RULE, ideas=2, used_ideas=[0], switched_at=[])
+    assert decision is not None
+    assert decision.decision == "switch_to_idea"
+
+
+def test_tests_of_a_result_are_no_attempts():
+    nodes = dict(tree(0.5, 0.5, 0.5).nodes)
+    nodes["n2"] = replace(nodes["n2"], label="ablation")
+    assert decide(SearchView(nodes), RULE, ideas=2, used_ideas=[0], switched_at=[]) is None
 
 
 def test_only_the_last_five_scores_count():

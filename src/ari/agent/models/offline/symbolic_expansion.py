@@ -17,6 +17,9 @@ GOOD_NRMSE = 1e-2
 EXACT_NRMSE = 1e-9
 """Below this nothing is left to improve in float64."""
 
+ENOUGH_IMPROVEMENTS = 2
+"""After this many attempts on one formula another idea is more promising."""
+
 _IMPROVEMENTS: tuple[dict[str, Any], ...] = (
     {"refine": True},
     {"strategies": ["composite"]},
@@ -44,9 +47,13 @@ def _in_order(facts: dict[str, Any], formula: str) -> Iterator[Proposal]:
     nrmse = facts["node"]["metrics"].get("nrmse")
     counts = label_counts(facts)
     improvements, tests = list(_improvements(formula)), list(_tests(facts, formula))
-    drafts = [draft(facts["next_idea"], facts["next_idea_index"])] if facts.get("next_idea") else []
+    stuck = _improvements_tried(facts, formula) >= ENOUGH_IMPROVEMENTS
+    may_draft = facts.get("next_idea") and (stuck or not facts["ancestors"])
+    drafts = [draft(facts["next_idea"], facts["next_idea_index"])] if may_draft else []
     if nrmse is not None and nrmse < EXACT_NRMSE:
         yield from (*tests, *drafts)
+    elif stuck:
+        yield from (*tests, *drafts, *improvements)
     elif nrmse is not None and nrmse < GOOD_NRMSE:
         yield from (*tests, *improvements, *drafts) if counts["improve"] else (*improvements[:1], *tests)
         yield from (*improvements, *drafts)
@@ -54,6 +61,11 @@ def _in_order(facts: dict[str, Any], formula: str) -> Iterator[Proposal]:
         yield from (*improvements, *drafts, *tests)
     else:
         yield from (*drafts, *improvements, *tests)
+
+
+def _improvements_tried(facts: dict[str, Any], formula: str) -> int:
+    """How many nodes, anywhere in the tree, were to improve this very formula."""
+    return sum(e["label"] == "improve" and e["plan"].get("formula") == formula for e in facts["tried"])
 
 
 def _improvements(formula: str) -> Iterator[Proposal]:
