@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from ari.errors import PathEscapeError
 
 MAX_NAME_BYTES = 100
 """Longest name that `safe_name` returns; far below the 255 bytes of common file systems."""
+
+MAX_SLUG_BYTES = 60
+"""Longest part of a title that `next_output` puts into a directory's name."""
 
 ORIGINAL_NAME_FILE = "original_name.txt"
 """File in which `named_directory` keeps a text that was too long for its name."""
@@ -179,3 +183,20 @@ def inside(root: Path, relpath: str) -> Path:
             cure="Use a relative path that stays inside that directory.",
         )
     return joined
+
+
+def next_output(title: str, base: Path = Path("runs")) -> Path:
+    """Choose a directory that does not exist yet: `<base>/<title in safe letters>-<number>`.
+
+    Args:
+        title: Title of the experiment, any text; `experiment.md` in the checkpoint keeps it whole.
+        base: Where checkpoints lie.
+
+    Returns:
+        The path; nothing is created.
+    """
+    folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", folded.replace("'", ""))[:MAX_SLUG_BYTES].strip("-") or "study"
+    taken = [p.name for p in base.iterdir()] if base.is_dir() else []
+    numbers = [re.fullmatch(rf"{re.escape(slug)}-(\d{{1,9}})", name) for name in taken]
+    return base / f"{slug}-{max((int(match[1]) for match in numbers if match), default=0) + 1}"

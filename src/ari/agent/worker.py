@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OUTCOME = "outcome.json"
 CRASH_LOG = "crash.txt"
+OUTPUT_LOG = "output.log"
 PRESENCE = ".nodes.lock"
 _PR_SET_PDEATHSIG = 1
 
@@ -37,6 +38,7 @@ def node_main(task_json: str) -> None:
     _lead_own_session()
     task = NodeTask.model_validate_json(task_json)
     presence = announce(Path(task.checkpoint))
+    _keep_output_off_the_terminal(Path(task.checkpoint) / "records" / task.node_id / OUTPUT_LOG)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     if task.memory_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (task.memory_bytes, task.memory_bytes))
@@ -78,6 +80,14 @@ def wait_until_alone(checkpoint: Path, within_s: float = 15.0) -> None:
                 time.sleep(0.05)
     finally:
         os.close(descriptor)
+
+
+def _keep_output_off_the_terminal(log: Path) -> None:
+    """Send what libraries print to a log of the node: nobody reads it live, and it would break a display."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
 
 
 def _lead_own_session() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ari.cli.common import RUNS, JsonOption, QuietOption
-
-MAX_SLUG_BYTES = 60
+from ari.cli.common import JsonOption, QuietOption
+from ari.paths import next_output
 
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Experiments in the tree at most.")]
 ParallelOption = Annotated[
@@ -71,20 +68,3 @@ def run(
     with watch(study.title, budget, silent=quiet or as_json) as on_event:
         result = start(options, on_event=on_event)
     return report(result, as_json=as_json, quiet=quiet)
-
-
-def next_output(title: str, base: Path = RUNS) -> Path:
-    """Choose a directory that does not exist yet: `<base>/<title in safe letters>-<number>`.
-
-    Args:
-        title: Title of the experiment, any text; `experiment.md` in the checkpoint keeps it whole.
-        base: Where checkpoints lie.
-
-    Returns:
-        The path; nothing is created.
-    """
-    folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", folded.replace("'", ""))[:MAX_SLUG_BYTES].strip("-") or "study"
-    taken = [p.name for p in base.iterdir()] if base.is_dir() else []
-    numbers = [re.fullmatch(rf"{re.escape(slug)}-(\d{{1,9}})", name) for name in taken]
-    return base / f"{slug}-{max((int(match[1]) for match in numbers if match), default=0) + 1}"

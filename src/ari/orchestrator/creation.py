@@ -21,7 +21,7 @@ from ari.errors import ExperimentError
 from ari.formats.evaluation_criteria import EvaluationCriteria
 from ari.formats.idea import merge_ideas
 from ari.orchestrator.node_dirs import INPUTS
-from ari.paths import named_directory
+from ari.paths import next_output
 from ari.pipeline.criteria import derive_criteria
 from ari.pipeline.experiment_md import append_idea_block
 from ari.pipeline.experiment_spec import (
@@ -76,7 +76,7 @@ def create_study(
     experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
     if experiment.kind == "command":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
-    path = output or _fresh_directory(experiment.title)
+    path = output or next_output(experiment.title)
     checkpoint, profile, warnings = _open_store(path, source, experiment, criteria, settings)
     try:
         ideas = _write_ideas(checkpoint, text, experiment, profile, settings.seed)
@@ -100,16 +100,6 @@ def _criteria(text: str, experiment: Experiment) -> EvaluationCriteria:
             cure=f"Metrics of a symbolic study: {', '.join(SYMBOLIC_METRICS)}.",
         )
     return derive_criteria(text, None, symbolic=symbolic)
-
-
-def _fresh_directory(title: str) -> Path:
-    parent = Path("runs")
-    number = 1
-    while True:
-        candidate = named_directory(parent, f"{title[:60]}-{number}")
-        if not candidate.exists() or not any(candidate.iterdir()):
-            return candidate
-        number += 1
 
 
 def _open_store(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.forkserver
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -43,6 +44,7 @@ PRELOAD = (
 
 def warm_up() -> None:
     """Start the fork server, which loads the libraries while the caller goes on."""
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the agent library greets on terminals
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOAD))
     multiprocessing.forkserver.ensure_running()
 
