@@ -120,7 +120,7 @@ from ari.orchestrator.study import RunOptions, resume, start
 import pydantic_ai, sr_harness.search
 source, output = Path(sys.argv[1]), Path(sys.argv[2])
 print('ready', flush=True)
-if (output / 'meta.json').exists() and (output / 'idea.json').exists():
+if (output / 'journal.jsonl').exists():
     resume(output)
 else:
     import shutil

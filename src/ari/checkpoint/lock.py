@@ -183,7 +183,7 @@ class Lock:
         except OSError as error:
             self._drop()
             raise write_failure(self.path, error) from error
-        except BaseException:
+        except BaseException:  # whatever happened, a lock that is not held must not stay
             self._drop()
             raise
         _held.add(self)

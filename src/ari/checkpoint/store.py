@@ -126,7 +126,7 @@ class Checkpoint:
                 settings=dict(settings or {}),
             )
             self._write_tree(sync=True)
-        except BaseException:
+        except BaseException:  # whatever happened, nobody would release it later
             lock.release()
             raise
         return self
@@ -171,7 +171,7 @@ class Checkpoint:
                 self.warnings.append(lock.warning)
             self._write_tree(sync=False)
             self._write_decisions()
-        except BaseException:
+        except BaseException:  # whatever happened, nobody would release it later
             lock.release()
             raise
         return self

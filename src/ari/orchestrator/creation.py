@@ -16,10 +16,12 @@ from typing import Any
 from ari.agent.ideas import DataProfile
 from ari.agent.models import check_model
 from ari.checkpoint import Checkpoint
+from ari.checkpoint.files import atomic_write
 from ari.checkpoint.store import file_sha256
 from ari.errors import ExperimentError
 from ari.formats.evaluation_criteria import EvaluationCriteria
 from ari.formats.idea import merge_ideas
+from ari.formats.jsonio import strict_dumps
 from ari.orchestrator.node_dirs import INPUTS
 from ari.paths import next_output
 from ari.pipeline.criteria import derive_criteria
@@ -77,13 +79,13 @@ def create_study(
     if experiment.kind == "command":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
     path = output or next_output(experiment.title)
-    checkpoint, profile, warnings = _open_store(path, source, experiment, criteria, settings)
+    existed = path.exists()
     try:
-        ideas = _write_ideas(checkpoint, text, experiment, profile, settings.seed)
-    except BaseException:
-        checkpoint.close()
+        return _set_up(path, source, text=text, experiment=experiment, criteria=criteria, settings=settings)
+    except BaseException:  # whatever happened, a study that was refused leaves nothing behind
+        if not existed:
+            shutil.rmtree(path, ignore_errors=True)
         raise
-    return Prepared(checkpoint, experiment, ideas, settings, warnings)
 
 
 def _one_at_a_time(settings: Settings, *, parallel_given: bool) -> Settings:
@@ -102,26 +104,33 @@ def _criteria(text: str, experiment: Experiment) -> EvaluationCriteria:
     return derive_criteria(text, None, symbolic=symbolic)
 
 
-def _open_store(
-    path: Path, source: Path, experiment: Experiment, criteria: EvaluationCriteria, settings: Settings
-) -> tuple[Checkpoint, DataProfile | None, tuple[str, ...]]:
-    """Prepare data or files, then create the store; a refused experiment leaves no directory behind."""
-    existed = path.exists()
+def _set_up(
+    path: Path,
+    source: Path,
+    *,
+    text: str,
+    experiment: Experiment,
+    criteria: EvaluationCriteria,
+    settings: Settings,
+) -> Prepared:
+    """Write every file that the study starts from, and the journal last: a study that exists is complete."""
+    if path.exists() and any(path.iterdir()):
+        raise ExperimentError(
+            f"{path} is not empty",
+            cure=f"Choose another --output, or go on with the study there: ari resume {path}",
+        )
     meta: dict[str, Any] = {"versions": _versions(), "source": str(source.absolute())}
-    try:
-        if path.exists() and any(path.iterdir()):
-            raise ExperimentError(
-                f"{path} is not empty",
-                cure=f"Choose another --output, or go on with the study there: ari resume {path}",
-            )
-        if experiment.kind == "symbolic":
-            profile, warnings = _prepare_data(path, source, experiment, settings, meta)
-        else:
-            profile, warnings = None, _prepare_files(path, source, experiment, meta)
-    except BaseException:
-        if not existed:
-            shutil.rmtree(path, ignore_errors=True)
-        raise
+    profile: DataProfile | None = None
+    if experiment.kind == "symbolic":
+        profile, warnings = _prepare_data(path, source, experiment, settings, meta)
+    else:
+        warnings = _prepare_files(path, source, experiment, meta)
+    ideas = _ideas(experiment, profile, settings.seed)
+    atomic_write(path / "experiment.md", text.encode("utf-8"))
+    append_idea_block(path / "experiment.md", ideas)
+    atomic_write(path / "idea.json", strict_dumps(ideas, indent=True))
+    atomic_write(path / "evaluation_criteria.json", criteria.to_bytes())
+    atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
     checkpoint = Checkpoint.create(
         path,
         run_id=path.name,
@@ -132,9 +141,7 @@ def _open_store(
         settings=settings.to_document() | {"experiment": experiment.model_dump(mode="json")},
         meta=meta,
     )
-    checkpoint.write_product("evaluation_criteria.json", criteria)
-    checkpoint.write_product("settings.json", settings.to_document())
-    return checkpoint, profile, warnings
+    return Prepared(checkpoint, experiment, ideas["ideas"], settings, warnings)
 
 
 def _versions() -> dict[str, str]:
@@ -185,21 +192,9 @@ def _prepare_files(path: Path, source: Path, experiment: Experiment, meta: dict[
     )
 
 
-def _write_ideas(
-    checkpoint: Checkpoint,
-    text: str,
-    experiment: Experiment,
-    profile: DataProfile | None,
-    seed: int,
-) -> list[dict[str, Any]]:
+def _ideas(experiment: Experiment, profile: DataProfile | None, seed: int) -> dict[str, Any]:
     from ari.skills import call_tool
     from ari.skills.idea.server import IdeaSession
 
     generated = call_tool("idea", IdeaSession(experiment, profile, seed), "generate_ideas")
-    ideas = merge_ideas(None, generated)
-    checkpoint.write_product("idea.json", ideas)
-    checkpoint.write_product("experiment.md", text)
-    append_idea_block(checkpoint.path / "experiment.md", ideas)
-    checkpoint.append("idea_selected", index=0)
-    found: list[dict[str, Any]] = ideas["ideas"]
-    return found
+    return merge_ideas(None, generated)

@@ -149,7 +149,7 @@ def replace_file(directory: int, name: str, content: bytes) -> None:
             os.fchmod(file.fileno(), before.st_mode & 0o7777)
             os.fsync(file.fileno())
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
+    except BaseException:  # whatever happened, no temporary file may stay
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
         raise
