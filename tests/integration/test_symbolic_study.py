@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import signal
 import subprocess
@@ -97,67 +96,77 @@ def test_the_number_of_workers_does_not_change_the_study(noisy: Path, tmp_path: 
 def test_killed_at_random_moments_a_study_ends_as_the_unbroken_one(noisy: Path, tmp_path: Path):
     from ari.orchestrator.study import RunOptions, start
 
-    whole = start(RunOptions(noisy, output=tmp_path / "whole", nodes=8, parallel=2, seed=11))
-    kills = kill_and_resume(noisy, tmp_path / "broken", times=20)
+    kills = 0
+    for seed in range(11, 21):
+        whole = start(RunOptions(noisy, output=tmp_path / f"whole{seed}", nodes=10, parallel=2, seed=seed))
+        broken = tmp_path / f"broken{seed}"
+        kills += kill_and_resume(noisy, broken, seed=seed, at_most=24 - kills)
+        with Checkpoint.open(whole.checkpoint) as a, Checkpoint.open(broken) as b:
+            assert stable_document(a) == stable_document(b)
+            assert_nothing_ran_twice(b)
+        assert validate(broken) == []
+        if kills >= 20:
+            break
     assert kills >= 20
-    with Checkpoint.open(whole.checkpoint) as a, Checkpoint.open(tmp_path / "broken") as b:
-        assert stable_document(a) == stable_document(b)
-        finished: set[str] = set()
-        for event in b.events():
-            if event["event"] == "node_started":
-                assert event["node_id"] not in finished, f"{event['node_id']} was run again"
-            if event["event"] == "node_finished":
-                assert event["node_id"] not in finished
-                finished.add(event["node_id"])
-        assert len(finished) == 8
-    assert validate(tmp_path / "broken") == []
+
+
+def assert_nothing_ran_twice(checkpoint: Checkpoint) -> None:
+    finished: set[str] = set()
+    for event in checkpoint.events():
+        if event["event"] in ("node_started", "node_finished"):
+            assert event["node_id"] not in finished, f"{event['node_id']} had finished already"
+        if event["event"] == "node_finished":
+            finished.add(event["node_id"])
+    assert finished == set(checkpoint.nodes)
 
 
 SERVE = """
 import sys
 from pathlib import Path
 from ari.orchestrator.study import RunOptions, resume, start
-import pydantic_ai, sr_harness.search
-source, output = Path(sys.argv[1]), Path(sys.argv[2])
-print('ready', flush=True)
+source, output, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 if (output / 'journal.jsonl').exists():
     resume(output)
 else:
     import shutil
     shutil.rmtree(output, ignore_errors=True)
-    start(RunOptions(source, output=output, nodes=8, parallel=2, seed=11))
+    start(RunOptions(source, output=output, nodes=10, parallel=2, seed=seed))
 """
 
 
-def kill_and_resume(source: Path, output: Path, *, times: int) -> int:
-    """Start the study again and again, each time ended by SIGKILL after a random while, then let it end."""
-    rng = random.Random(2)
+def kill_and_resume(source: Path, output: Path, *, seed: int, at_most: int) -> int:
+    """Run the study, ended again and again by SIGKILL while nodes are at work, until it has come to its end.
+
+    Returns:
+        How often it was killed.
+    """
+    rng = random.Random(seed)
     kills = 0
     while True:
-        command = [sys.executable, "-c", SERVE, str(source), str(output)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        if kills >= times:
-            assert process.wait(timeout=300) == 0
-            process.stdout.close()
+        process = subprocess.Popen([sys.executable, "-c", SERVE, str(source), str(output), str(seed)])
+        if kills < at_most:
+            _wait_for_a_node_at_work(process, output / "journal.jsonl", rng)
+            process.kill()
+        status = process.wait(timeout=300)
+        if status == 0:
             return kills
-        _wait_for_progress(process, output, rng)
-        os.kill(process.pid, signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-        process.stdout.close()
+        assert status == -signal.SIGKILL
+        kills += 1
 
 
-def _wait_for_progress(process: subprocess.Popen[bytes], output: Path, rng: random.Random) -> None:
-    """Wait until the journal has grown a little, then a random moment more."""
-    journal = output / "journal.jsonl"
-    size = journal.stat().st_size if journal.exists() else 0
+def _wait_for_a_node_at_work(process: subprocess.Popen[bytes], journal: Path, rng: random.Random) -> None:
+    """Wait until this process has started a node, then a random while, within its fits and writes."""
+    before = _starts(journal)
     deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if journal.exists() and journal.stat().st_size > size:
-            break
-        time.sleep(0.01)
-    time.sleep(rng.uniform(0.0, 0.4))
+    while process.poll() is None and time.monotonic() < deadline and _starts(journal) == before:
+        time.sleep(0.005)
+    end = time.monotonic() + rng.uniform(0.0, 1.5)
+    while process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+
+
+def _starts(journal: Path) -> int:
+    return journal.read_bytes().count(b'"node_started"') if journal.exists() else 0
 
 
 def test_the_sealed_rows_are_opened_once_and_logged(run_study):
