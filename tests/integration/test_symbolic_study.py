@@ -36,7 +36,9 @@ def rows(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray, np.random.Gene
 
 def verdict(found: str | None, law: str) -> str:
     right = (found or "").removeprefix("y = ")
-    return equivalent(parse(right), parse(law), ranges={"a": (0.5, 4.0), "b": (0.5, 4.0)}).verdict
+    return equivalent(
+        parse(right), parse(law), ranges={"a": (0.5, 4.0), "b": (0.5, 4.0)}, time_limit=60.0
+    ).verdict
 
 
 def test_a_power_law_is_found_and_confirmed_on_sealed_rows(run_study):

@@ -54,7 +54,7 @@ def test_the_verdict(first: str, second: str, ranges: dict[str, tuple[float, flo
 
 def test_rounding_is_no_difference() -> None:
     a, b = parse("(1 - cos(x))/x**2"), parse("2*sin(x/2)**2/x**2")
-    answer = equivalent(a, b, ranges={"x": (1e-9, 1e-6)})
+    answer = equivalent(a, b, ranges={"x": (1e-9, 1e-6)}, time_limit=120.0)
     assert answer.verdict == "equivalent"
     assert answer.largest_difference is not None
     assert answer.largest_difference > 1e-3  # float64 alone would have called them different
@@ -63,8 +63,8 @@ def test_rounding_is_no_difference() -> None:
 def test_the_tolerance_is_the_callers() -> None:
     a, b = parse("0.07957747*q/r"), parse("q/(4*pi*r)")
     ranges = {"q": (1.0, 5.0), "r": (1.0, 5.0)}
-    assert equivalent(a, b, ranges=ranges).verdict == "different"
-    assert equivalent(a, b, ranges=ranges, tolerance=1e-6, time_limit=0.5).verdict == "equivalent"
+    assert equivalent(a, b, ranges=ranges, time_limit=60.0).verdict == "different"
+    assert equivalent(a, b, ranges=ranges, tolerance=1e-6, time_limit=60.0).verdict == "equivalent"
 
 
 def test_a_formula_without_values_is_unknown() -> None:
@@ -96,7 +96,7 @@ def test_names_that_sympy_knows_are_plain_symbols() -> None:
     for name in names:
         total = build.add(total, build.mul(build.var(name), build.var(name)))
         swapped = build.add(build.pow_(build.var(name), 2), swapped)
-    assert equivalent(total, swapped).verdict == "equivalent"
+    assert equivalent(total, swapped, time_limit=60.0).verdict == "equivalent"
     assert is_zero(total, swapped, [])
 
 
@@ -122,11 +122,11 @@ def test_open_parameters_and_bad_ranges_are_refused() -> None:
     ],
 )
 def test_graph_terms_are_compared_on_random_graphs(first: str, second: str, verdict: str) -> None:
-    answer = equivalent(parse(first), parse(second))
+    answer = equivalent(parse(first), parse(second), time_limit=60.0)
     assert answer.verdict == verdict, answer
     assert (answer.witness is not None) == (verdict == "different")
 
 
 def test_constants_are_compared_as_such() -> None:
-    assert equivalent(parse("sqrt(2)*sqrt(3)"), parse("sqrt(6)")).verdict == "equivalent"
-    assert equivalent(parse("pi"), parse("22/7")).verdict == "different"
+    assert equivalent(parse("sqrt(2)*sqrt(3)"), parse("sqrt(6)"), time_limit=60.0).verdict == "equivalent"
+    assert equivalent(parse("pi"), parse("22/7"), time_limit=60.0).verdict == "different"
