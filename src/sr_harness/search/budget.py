@@ -72,8 +72,12 @@ class Meter:
         """Work left to the strategy that runs now."""
         return max(0, self._limit - self.used)
 
-    def charge(self, units: float = 1) -> None:
+    def charge(self, units: float = 1, *, allotted: bool = True) -> None:
         """Count work before it is done; a piece that no longer fits is not begun.
+
+        Args:
+            units: The work.
+            allotted: Whether it must fit into the running strategy's part.
 
         Raises:
             Halt: Cancelled, out of time, or out of work.
@@ -83,7 +87,7 @@ class Meter:
         cost = max(1, int(units))
         if self.used + cost > self.budget.work:
             raise Halt("work")
-        if self.used + cost > self._limit:
+        if allotted and self.used + cost > self._limit:
             raise AllotmentSpent
         self.used += cost
 

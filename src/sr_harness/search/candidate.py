@@ -36,6 +36,7 @@ class Candidate:
         nmse: Mean squared error over the target's variance; keeps its digits where `r2` rounds to 1.
         validation_nmse: The same on validation rows, or None where there are none.
         rows: Training rows.
+        effective_rows: Rows that the mean square really weighs; see `Problem.effective_rows`.
     """
 
     expression: Expression
@@ -47,6 +48,12 @@ class Candidate:
     nmse: float
     validation_nmse: float | None = None
     rows: int = 0
+    effective_rows: float | None = None
+
+    @property
+    def weight(self) -> int:
+        """What the front goes by: node count, an arbitrary constant counting one more than a plain number."""
+        return self.complexity + len(self.parameters)
 
     @property
     def judged_nmse(self) -> float:
@@ -56,7 +63,9 @@ class Candidate:
     @property
     def length(self) -> float:
         """Description length in nats; see `sr_harness.search.selection`."""
-        return description_length(self.judged_nmse, self.complexity, numbers(self.expression), self.rows)
+        return description_length(
+            self.judged_nmse, self.complexity, numbers(self.expression), self.effective_rows or self.rows
+        )
 
     @property
     def exact(self) -> bool:
@@ -95,6 +104,7 @@ def measured(
     variance: float,
     origin: str,
     rows: int,
+    effective_rows: float | None = None,
     validation: float | None = None,
 ) -> Candidate:
     """A candidate from its normalised error; `variance` turns that into the target's units."""
@@ -111,11 +121,12 @@ def measured(
         nmse=nmse,
         validation_nmse=validation,
         rows=rows,
+        effective_rows=effective_rows,
     )
 
 
 class ParetoFront:
-    """Candidates of which none is beaten in both complexity and error, simplest first."""
+    """Candidates of which none is beaten in both weight and error, lightest first."""
 
     def __init__(self, candidates: Iterable[Candidate] = ()) -> None:
         self._kept: list[Candidate] = []
@@ -130,23 +141,23 @@ class ParetoFront:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def admits(self, complexity: int, nmse: float) -> bool:
+    def admits(self, weight: int, nmse: float) -> bool:
         """Whether a formula with these figures would enter."""
         return math.isfinite(nmse) and not any(
-            kept.complexity <= complexity and kept.nmse <= max(nmse, FLOOR) for kept in self._kept
+            kept.weight <= weight and kept.nmse <= max(nmse, FLOOR) for kept in self._kept
         )
 
     def add(self, candidate: Candidate) -> bool:
         """Offer a candidate; True if it is kept."""
-        if not self.admits(candidate.complexity, candidate.nmse):
+        if not self.admits(candidate.weight, candidate.nmse):
             return False
         beaten = [
             kept
             for kept in self._kept
-            if kept.complexity >= candidate.complexity and max(kept.nmse, FLOOR) >= candidate.nmse
+            if kept.weight >= candidate.weight and max(kept.nmse, FLOOR) >= candidate.nmse
         ]
         stay = [kept for kept in self._kept if not any(kept is other for other in beaten)]
-        self._kept = sorted([*stay, candidate], key=lambda kept: kept.complexity)
+        self._kept = sorted([*stay, candidate], key=lambda kept: (kept.weight, -kept.nmse))
         return True
 
     def best(self) -> Candidate | None:

@@ -18,12 +18,13 @@ from sr_harness.search.polish import variants
 from sr_harness.search.problem import Problem
 from sr_harness.search.strategies import STRATEGIES
 from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.threads import one_thread
 from sr_harness.search.workspace import Workspace
 
 if TYPE_CHECKING:
     from sr_harness.engine import Expression
 
-POLISHED = 4
+POLISHED = 2
 """How many members of the front are polished after each strategy, those with the shortest descriptions."""
 
 EventKind = Literal["strategy", "improved", "skipped", "refused", "stopped"]
@@ -101,15 +102,8 @@ def discover(
     """
     run = _Run(Workspace(problem, Meter(budget, should_stop), seed), on_event)
     chosen = select_strategies(strategies)
-    reason: StopReason = "finished"
-    try:
-        run.begin(start)
-        for place, strategy in enumerate(chosen, start=1):
-            run.strategy(strategy, 1.0 if place == len(chosen) else strategy.share)
-    except _Exact:
-        reason = "exact"
-    except Halt as halt:
-        reason = halt.reason
+    with one_thread():
+        reason = run.all(start, chosen)
     front = run.space.front
     used = run.space.meter.used
     run.report("stopped", "search", f"{reason} after {used} units of work")
@@ -144,6 +138,18 @@ class _Run:
         self.events.append(event)
         if self._on_event is not None:
             self._on_event(event)
+
+    def all(self, start: Sequence[Candidate | Expression], chosen: Sequence[Strategy]) -> StopReason:
+        """Measure the start, run the strategies in turn, and say why it ended."""
+        try:
+            self.begin(start)
+            for place, strategy in enumerate(chosen, start=1):
+                self.strategy(strategy, 1.0 if place == len(chosen) else strategy.share)
+        except _Exact:
+            return "exact"
+        except Halt as halt:
+            return halt.reason
+        return "finished"
 
     def begin(self, start: Sequence[Candidate | Expression]) -> None:
         """Measure the formulas of earlier searches."""

@@ -7,8 +7,9 @@ come first, and where two are proportional the simpler stays.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,11 @@ from sr_harness.search.forms import product
 from sr_harness.search.view import Input
 
 Floats = NDArray[np.float64]
+
+
+SMALLEST = 1e-290
+KEY_ROWS = 48
+"""Rows by which proportional columns are told."""
 
 
 @dataclass(frozen=True)
@@ -73,25 +79,50 @@ def build_dictionary(
         limit: Largest number of columns.
         constant: Put the constant 1 first.
     """
-    powers: list[tuple[float, ...]] = []
-    columns: list[Floats] = []
+    if not atoms:
+        return Dictionary((), (), np.empty((0, 0)))
+    order = _by_simplicity(tuple(atom.exponents for atom in atoms), most_factors, degree)
+    ones = [np.ones((atoms[0].values.size, 1))] if constant else []
+    kept = [np.zeros((1, len(atoms)))] if constant else []
+    room = limit - len(ones)
     seen: set[bytes] = set()
-    rows = atoms[0].values.size if atoms else 0
-    if constant and atoms:
-        powers.append((0.0,) * len(atoms))
-        columns.append(np.ones(rows))
-    for term in _by_simplicity(atoms, most_factors, degree):
-        if len(powers) >= limit:
+    for start in range(0, len(order), limit):
+        powers = order[start : start + limit]
+        values = _values(atoms, powers)
+        fresh = _fresh(values, seen)[:room]
+        ones.append(values[:, fresh])
+        kept.append(powers[fresh])
+        room -= len(fresh)
+        if room <= 0:
             break
-        values = term_values(atoms, term)
-        key = fingerprint(values)
-        if key is None or key in seen:
-            continue
-        seen.add(key)
-        powers.append(term)
-        columns.append(values)
-    matrix = np.column_stack(columns) if columns else np.empty((rows, 0))
-    return Dictionary(tuple(atoms), tuple(powers), matrix)
+    rows = np.concatenate(kept) if kept else np.empty((0, len(atoms)))
+    return Dictionary(tuple(atoms), tuple(tuple(map(float, row)) for row in rows), np.hstack(ones))
+
+
+def _values(atoms: Sequence[Atom], powers: Floats) -> Floats:
+    """Values of many products of powers, rows by terms."""
+    result = np.ones((atoms[0].values.size, len(powers)))
+    with np.errstate(all="ignore"):
+        for atom, exponents in zip(atoms, powers.T, strict=True):
+            distinct, place = np.unique(exponents, return_inverse=True)
+            table = np.column_stack([atom.values ** float(p) for p in distinct])
+            result *= table[:, place]
+    return result
+
+
+def _fresh(values: Floats, seen: set[bytes]) -> list[int]:
+    """Columns that are finite, vary, and are proportional to none before; their keys are added to `seen`."""
+    with np.errstate(all="ignore"):
+        heights = np.max(np.abs(values), axis=0)
+        usable = np.isfinite(heights) & (heights > SMALLEST) & (np.ptp(values, axis=0) > 1e-13 * heights)
+    step = max(1, len(values) // KEY_ROWS)
+    fresh = []
+    for column in np.flatnonzero(usable):
+        key = fingerprint(values[:, column], step)
+        if key not in seen:
+            seen.add(key)
+            fresh.append(int(column))
+    return fresh
 
 
 def term_values(atoms: Sequence[Atom], powers: Sequence[float]) -> Floats:
@@ -104,28 +135,33 @@ def term_values(atoms: Sequence[Atom], powers: Sequence[float]) -> Floats:
     return values
 
 
-def fingerprint(values: Floats) -> bytes | None:
-    """A key that proportional columns share; None for a column that is constant or not finite."""
-    height = np.max(np.abs(values), initial=0.0)
-    if not np.isfinite(height) or height < 1e-290 or np.ptp(values) <= 1e-13 * height:
-        return None
-    first = values[np.argmax(np.abs(values))]
-    return bytes((np.round(values / first, 9) + 0.0).tobytes())
+def fingerprint(values: Floats, step: int = 1) -> bytes:
+    """A key that proportional columns share, from every `step`-th row."""
+    shown = values[::step]
+    first = shown[np.argmax(np.abs(shown))] or 1.0
+    return bytes((np.round(shown / first, 9) + 0.0).tobytes())
 
 
-def _by_simplicity(atoms: Sequence[Atom], most_factors: int, degree: float) -> Iterator[tuple[float, ...]]:
+def varies(values: Floats) -> bool:
+    """Whether a column is finite and not constant beyond rounding."""
+    height = float(np.max(np.abs(values), initial=0.0))
+    return bool(np.isfinite(height) and height > SMALLEST and np.ptp(values) > 1e-13 * height)
+
+
+@lru_cache(maxsize=64)
+def _by_simplicity(exponents: tuple[tuple[float, ...], ...], most_factors: int, degree: float) -> Floats:
     """Exponent vectors ordered by Σ|power| plus number of factors, then by appearance."""
     terms: list[tuple[float, tuple[float, ...]]] = []
-    for count in range(1, min(most_factors, len(atoms)) + 1):
-        for places in itertools.combinations(range(len(atoms)), count):
-            for exponents in itertools.product(*(atoms[place].exponents for place in places)):
-                size = sum(map(abs, exponents))
+    for count in range(1, min(most_factors, len(exponents)) + 1):
+        for places in itertools.combinations(range(len(exponents)), count):
+            for chosen in itertools.product(*(exponents[place] for place in places)):
+                size = sum(map(abs, chosen))
                 if size > degree:
                     continue
-                powers = [0.0] * len(atoms)
-                for place, exponent in zip(places, exponents, strict=True):
+                powers = [0.0] * len(exponents)
+                for place, exponent in zip(places, chosen, strict=True):
                     powers[place] = exponent
-                negative = 0.25 * sum(exponent < 0 or exponent != round(exponent) for exponent in exponents)
-                terms.append((size + 0.5 * count + negative, tuple(powers)))
+                unusual = 0.25 * sum(exponent < 0 or exponent != round(exponent) for exponent in chosen)
+                terms.append((size + 0.5 * count + unusual, tuple(powers)))
     terms.sort(key=lambda item: item[0])
-    return iter([powers for _, powers in terms])
+    return np.array([powers for _, powers in terms]).reshape(-1, len(exponents))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sr_harness.search.workspace import Workspace
 
 FIT_WORK = 60
-"""Charged for one fit of constants."""
+"""Charged for one fit of constants, and the most evaluations it may take."""
 
 SNAP_WORK = 120
 """Charged for one attempt at simpler constants."""
@@ -27,8 +27,8 @@ ROUNDING = 1e-7
 ROUNDING_ZERO = 1e-12
 """Relative and absolute differences that least squares may leave between a number and the plain one meant."""
 
-LONGEST = 60
-"""Formulas of more nodes than this are not taken apart term by term."""
+LONGEST = 45
+"""Formulas of more nodes than this are neither snapped nor taken apart term by term."""
 
 
 def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
@@ -43,7 +43,7 @@ def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
     if fitted is not None:
         yield fitted
     best = fitted or simple
-    snapped = snap(best, space)
+    snapped = snap(best, space) if expression.size <= LONGEST else None
     if snapped is not None:
         yield snapped
         yield engine.simplify(snapped)
@@ -69,7 +69,14 @@ def fit_template(template: Expression, space: Workspace) -> Expression | None:
     arrays = space.sample.arrays_for(template)
     try:
         with np.errstate(all="ignore"):
-            result = engine.fit(template, arrays.data, arrays.target, structure=arrays.structure, local=True)
+            result = engine.fit(
+                template,
+                arrays.data,
+                arrays.target,
+                structure=arrays.structure,
+                local=True,
+                max_evaluations=FIT_WORK,
+            )
     except FitError:
         return None
     return result.expression

@@ -141,6 +141,19 @@ class Problem:
         return int(self.target.size)
 
     @property
+    def effective_rows(self) -> float:
+        """Rows that a mean square really weighs: few where the target spans decades and a handful dominates.
+
+        The geometric mean of the number of rows and of (Σ d²)² / Σ d⁴ with d the deviations from the mean.
+        """
+        scale = self.magnitude
+        deviations = np.square(self.target / scale - np.mean(self.target / scale))
+        total = float(np.sum(deviations))
+        if total <= 0:
+            return float(self.rows)
+        return float(np.sqrt(self.rows * total**2 / np.sum(np.square(deviations))))
+
+    @property
     def magnitude(self) -> float:
         """Largest absolute target value, or 1 where all are 0."""
         return float(np.max(np.abs(self.target))) or 1.0

@@ -66,14 +66,14 @@ def free_constants(expression: Expression) -> list[float]:
     return [value for value in numbers(expression) if plain_cost(value) is None]
 
 
-def description_length(nmse: float, complexity: int, constants: Iterable[float], rows: int) -> float:
+def description_length(nmse: float, complexity: int, constants: Iterable[float], rows: float) -> float:
     """Length in nats; lower is better, 0 is about "the mean says as much".
 
     Args:
         nmse: 1 - R² on the rows that judge.
         complexity: Node count of the formula.
         constants: Its numbers.
-        rows: Rows it was fitted on.
+        rows: Rows it was fitted on, or their effective number.
     """
     if not math.isfinite(nmse):
         return math.inf

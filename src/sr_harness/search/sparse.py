@@ -84,7 +84,8 @@ def forward(
 def best_pairs(matrix: Floats, target: Floats, count: int) -> list[tuple[int, int]]:
     """The `count` pairs of columns that leave the least, over all pairs, best first."""
     unit = _unit_columns(matrix)
-    y = target / (float(np.linalg.norm(target)) or 1.0)
+    y = target / (float(np.max(np.abs(target), initial=0.0)) or 1.0)
+    y = y / (float(np.linalg.norm(y)) or 1.0)
     gram, along = unit.T @ unit, unit.T @ y
     with np.errstate(all="ignore"):
         cross = along[:, None] ** 2 + along[None, :] ** 2 - 2 * gram * along[:, None] * along[None, :]

@@ -16,6 +16,10 @@ from sr_harness.engine import Expression, build
 Floats = NDArray[np.float64]
 
 
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Beyond these a square of the peeled target is no number."""
+
+
 @dataclass(frozen=True)
 class Transform:
     """One outer function.
@@ -34,7 +38,10 @@ class Transform:
         """The peeled target, or None if some row has none or all are equal."""
         with np.errstate(all="ignore"):
             values = self.peel(y)
-        if not np.isfinite(values).all() or np.ptp(values) <= 1e-12 * np.max(np.abs(values)):
+        if not np.isfinite(values).all():
+            return None
+        height = float(np.max(np.abs(values)))
+        if not SMALLEST < height < LARGEST or np.ptp(values) <= 1e-12 * height:
             return None
         return values
 

@@ -15,6 +15,7 @@ from sr_harness.search.budget import AllotmentSpent, Meter
 from sr_harness.search.candidate import Candidate, ParetoFront, measured
 from sr_harness.search.problem import Problem
 from sr_harness.search.reduction import reductions
+from sr_harness.search.selection import free_constants
 from sr_harness.search.view import View, whole
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 1000
 """A larger table is searched on this many rows, drawn once; what enters the front is measured on all."""
+
+ROWS_A_UNIT = 10_000
+"""Rows on which a formula is measured for one unit of work: long arrays cost less a row than short ones."""
 
 NEAR = 1.25
 """A formula whose error on the sample is this factor above the front's is still measured on all rows."""
@@ -37,6 +41,7 @@ class Workspace:
         self.front = ParetoFront()
         self.sample = self._draw_sample()
         self.variance = _variance(problem)
+        self.effective_rows = problem.effective_rows
         self.view = whole(self.sample.data, self.sample.target)
         self._known: dict[Expression, Candidate | None] = {}
         self._views: list[View] | None = None
@@ -75,15 +80,15 @@ class Workspace:
         if expression in self._known:
             return None
         self.charge()
-        size = engine.complexity(expression)
+        weight = engine.complexity(expression) + len(free_constants(expression))
         nmse = self.sample.error(expression)
         self._known[expression] = None
-        if not self.front.admits(size, nmse / NEAR):
+        if not self.front.admits(weight, nmse / NEAR):
             return None
         if self.sample is not self.problem:
-            self.charge(self.problem.rows / self.sample.rows)
+            self.meter.charge(1 + self.problem.rows / ROWS_A_UNIT, allotted=False)
             nmse = self.problem.error(expression)
-        if not self.front.admits(size, nmse):
+        if not self.front.admits(weight, nmse):
             return None
         candidate = self.measure(expression, nmse, origin)
         self._known[expression] = candidate
@@ -98,6 +103,7 @@ class Workspace:
             variance=self.variance,
             origin=origin,
             rows=self.problem.rows,
+            effective_rows=self.effective_rows,
             validation=None if held_out is None else held_out.error(expression),
         )
 

@@ -89,7 +89,14 @@ class ToolContext:
         except ExpressionError as error:
             raise ToolError(str(error)) from error
         variance = float(self.problem.target.var())
-        return measured(expression, nmse, variance=variance, origin=origin, rows=self.problem.rows)
+        return measured(
+            expression,
+            nmse,
+            variance=variance,
+            origin=origin,
+            rows=self.problem.rows,
+            effective_rows=self.problem.effective_rows,
+        )
 
     def row(self, candidate: Candidate) -> Result:
         """A candidate as tools report it."""

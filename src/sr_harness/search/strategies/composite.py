@@ -24,7 +24,9 @@ from sr_harness.search.monomials import (
     fingerprint,
     input_atoms,
     term_values,
+    varies,
 )
+from sr_harness.search.problem import Problem
 from sr_harness.search.rationals import polynomial_dictionary, rational_forms
 from sr_harness.search.sparse import SparseFit, best_pairs, fit_columns, forward, least_squares
 from sr_harness.search.strategies.base import Strategy
@@ -40,6 +42,7 @@ MOST_MONOMIALS = 240
 MOST_POLYNOMIAL = 120
 MOST_TERMS = 4
 MOST_PAIRS = 3
+FEWEST_ROWS = 6
 
 FEW = 6
 """With extra atoms, and for greedy sums, only this many outer functions are tried."""
@@ -60,12 +63,16 @@ class Composite(Strategy):
     )
     share: ClassVar[float] = 0.6
 
+    def obstacle(self, problem: Problem) -> str | None:
+        """So many formulas are tried that a few rows would agree with some by chance."""
+        return f"fewer than {FEWEST_ROWS} rows" if problem.rows < FEWEST_ROWS else super().obstacle(problem)
+
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """Products, then sums and quotients without extra atoms, then with, then greedy sums."""
         views = [view for view in space.views if view.inputs]
         families = {id(view): list(_families(view)) for view in views}
         for view in views:
-            for family in families[id(view)]:
+            for family in ((), *families[id(view)]):
                 yield from _products(space, view, family)
         for view in views:
             yield from _exact(space, view, ())
@@ -84,9 +91,9 @@ def _products(space: Workspace, view: View, family: Family) -> Iterator[Expressi
         return
     logs = np.column_stack([np.ones(view.target.size), *(np.log(np.abs(atom.values)) for atom in atoms)])
     for transform, target in _peeled(view):
+        space.charge(2)
         if np.any(target == 0):
             continue
-        space.charge()
         weights, residual = least_squares(logs, np.log(np.abs(target)))
         powers = tuple(float(round(2 * p) / 2) for p in weights[1:])
         if residual > 0.01 or np.max(np.abs(weights[1:] - powers)) > 0.1 or not any(powers):
@@ -196,8 +203,10 @@ def _families(view: View) -> Iterator[Family]:
             family = []
             for function in functions:
                 atom = _function_atom(function, argument)
-                key = None if atom is None else fingerprint(atom.values)
-                if atom is not None and key is not None and key not in seen:
+                if atom is None or not varies(atom.values):
+                    continue
+                key = fingerprint(atom.values)
+                if key not in seen:
                     seen.add(key)
                     family.append(atom)
             if family:
@@ -217,6 +226,9 @@ def _function_atom(function: str, argument: Input) -> Atom | None:
 def _arguments(inputs: Sequence[Input]) -> Iterator[Input]:
     """What functions are applied to, simplest first."""
     yield from inputs
+    for item in inputs:
+        if item.expression.op != "var" and not np.any(item.values == 0):
+            yield Input(build.div(build.num(1.0), item.expression), 1.0 / item.values)
     pairs = list(itertools.combinations(inputs, 2))
     for a, b in pairs:
         yield Input(build.sub(a.expression, b.expression), a.values - b.values)

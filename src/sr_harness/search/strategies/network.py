@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sr_harness.engine import Expression, build
 from sr_harness.errors import ExpressionError
 from sr_harness.search.forms import weighted_sum
-from sr_harness.search.monomials import fingerprint
+from sr_harness.search.monomials import fingerprint, varies
 from sr_harness.search.problem import GraphView, Problem
 from sr_harness.search.sparse import fit_columns, forward
 from sr_harness.search.strategies.base import Strategy
@@ -88,8 +88,10 @@ def _features(space: Workspace, graph: GraphView) -> tuple[list[Expression], Flo
         except ExpressionError:
             # A field that does not lie where the term needs it: the term is no hypothesis for these data.
             continue
-        key = fingerprint(values) if np.isfinite(values).all() else None
-        if key is None or key in seen:
+        if not varies(values):
+            continue
+        key = fingerprint(values)
+        if key in seen:
             continue
         seen.add(key)
         terms.append(term)

@@ -3,46 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sr_harness.engine import Expression, build
-from sr_harness.search.monomials import Atom, input_atoms
+from sr_harness.search.monomials import Atom, Dictionary, build_dictionary, input_atoms
 from sr_harness.search.polish import fit_template
 from sr_harness.search.rationals import polynomial_dictionary, rational_forms
 from sr_harness.search.sparse import least_squares
 from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.transforms import TRANSFORMS, Transform
 from sr_harness.search.view import View
 from sr_harness.search.workspace import Workspace
 
 Floats = NDArray[np.float64]
 
-MOST_COLUMNS = 200
+MOST_COLUMNS = 120
+RELATION_WORK = 60
+MOST_FITTED_INPUTS = 3
 POWERS = tuple(float(p) for p in range(1, 9))
 SHAPES = ((0, 1), (1, 1), (1, 2), (2, 1), (2, 2))
 """Degrees above and below the line that are fitted to a single input when data are noisy."""
 
 
 class Rational(Strategy):
-    """y = P/Q: exactly in all inputs where such a relation exists, else fitted in single inputs."""
+    """y = u(P/Q): exactly in all inputs where such a relation exists, else fitted in single inputs."""
 
     name: ClassVar[str] = "rational"
-    summary: ClassVar[str] = "y = quotient of sparse polynomials"
+    summary: ClassVar[str] = "y = quotient of sparse polynomials, also inside a root, power, exp, log"
     share: ClassVar[float] = 0.15
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """Exact relations of lowest degree first, then low-degree quotients of single inputs."""
         for view in space.views:
-            atoms = input_atoms(view.inputs, POWERS)
-            if atoms:
-                space.charge(MOST_COLUMNS)
-                for inner in rational_forms(polynomial_dictionary(atoms, MOST_COLUMNS), view.target):
-                    yield view.wrap(inner)
+            if view.inputs:
+                for transform in TRANSFORMS:
+                    yield from _exact_quotients(space, view, transform)
         for view in dict.fromkeys((space.views[0], space.view)):
+            if len(view.inputs) > MOST_FITTED_INPUTS:
+                continue
             for atom in input_atoms(view.inputs, (1.0,)):
                 yield from _fitted_quotients(space, view, atom)
+
+
+def _exact_quotients(space: Workspace, view: View, transform: Transform) -> Iterator[Expression]:
+    target = transform.target(view.target)
+    if target is None:
+        return
+    for book in _books(view):
+        space.charge(RELATION_WORK)
+        for inner in rational_forms(book, target):
+            yield view.wrap(transform.wrap(inner))
+
+
+@lru_cache(maxsize=8)
+def _books(view: View) -> tuple[Dictionary, ...]:
+    """Low degrees of many products; and, for few inputs, high degrees with no input beyond its square."""
+    books = [polynomial_dictionary(input_atoms(view.inputs, POWERS), MOST_COLUMNS)]
+    count = len(view.inputs)
+    if 3 <= count <= 4:
+        squares = input_atoms(view.inputs, (1.0, 2.0))
+        books.append(
+            build_dictionary(
+                squares, most_factors=count, degree=2.0 * count, limit=MOST_COLUMNS, constant=True
+            )
+        )
+    return tuple(books)
 
 
 def _fitted_quotients(space: Workspace, view: View, atom: Atom) -> Iterator[Expression]:

@@ -1,0 +1,197 @@
+"""`sr-harness discover`: search for a formula in a table or a context.data directory."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sr_harness.cli.output import JsonOption, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sr_harness.core import AgentContext
+    from sr_harness.search import Candidate, Discovery, Event, ParetoFront, Problem
+
+VALIDATION_SHARE = 0.2
+SMALLEST_VALIDATED = 40
+"""From this many rows on a share of them is held out: a formula must hold there too."""
+
+TEXT_WIDTH = 100
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="discover", short_help="Search for a formula that explains a column.")(discover)
+
+
+def discover(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A context.data directory, or a CSV, TSV or Parquet file.",
+            show_default=False,
+        ),
+    ],
+    *,
+    target: Annotated[str, typer.Option(help="Variable to explain.", show_default=False)],
+    inputs: Annotated[str, typer.Option(help="Inputs, separated by commas. Default: all that fit.")] = "",
+    work: Annotated[
+        int, typer.Option(min=1, help="Units of work; the same work gives the same result.")
+    ] = 100_000,
+    time: Annotated[float | None, typer.Option(help="Ceiling in seconds. Default: none.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    strategies: Annotated[str, typer.Option(help="Strategies, separated by commas. Default: all.")] = "",
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows with NaN or infinite values.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Search for a formula that explains one variable by others, and print the best by length and error.
+
+    Exit status 0 when a formula better than a constant was found, 1 when not.
+    """
+    from sr_harness.search import Budget
+    from sr_harness.search import discover as search
+
+    if time is not None and not time > 0:
+        raise typer.BadParameter(f"{time} is not above 0", param_hint="--time")
+    problem = _problem(data, target, _names(inputs), drop_missing=drop_missing, seed=seed)
+    for note in problem.notes:
+        print(f"note: {note}", file=sys.stderr)
+    with _display(quiet=as_json) as show:
+        result = search(
+            problem,
+            budget=Budget(work, time),
+            seed=seed,
+            strategies=_names(strategies) or None,
+            on_event=show,
+        )
+    if as_json:
+        print_json(_document(problem, result))
+    else:
+        print("\n".join(_summary(problem, result)))
+    return 0 if result.best is not None and result.best.judged_nmse < 0.5 else 1
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _problem(data: Path, target: str, inputs: list[str], *, drop_missing: bool, seed: int) -> Problem:
+    """The problem, with some rows held out for validation where there are enough."""
+    from dataclasses import replace
+
+    from sr_harness.evaluator import make_split
+    from sr_harness.search import Problem
+
+    with _context(data) as context:
+        problem = Problem.from_context(
+            context, target, inputs or None, missing="drop" if drop_missing else "refuse"
+        )
+        if problem.graph is not None or problem.rows < SMALLEST_VALIDATED:
+            return problem
+        split = make_split(problem.rows, seed=seed, fractions=(1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0))
+        return replace(problem.take(split.train), validation=problem.take(split.validation))
+
+
+@contextmanager
+def _context(data: Path) -> Iterator[AgentContext]:
+    """The data, imported into a temporary directory first if they are a table."""
+    from sr_harness.core import AgentContext
+
+    if data.is_dir():
+        yield AgentContext.from_directory(data)
+        return
+    from sr_harness.data import import_table
+
+    with tempfile.TemporaryDirectory(prefix="sr-harness-") as folder:
+        report = import_table(data, Path(folder) / "context.data")
+        for header, variable in report.columns.items():
+            if header != variable:
+                print(f"note: column {header!r} is called {variable} here", file=sys.stderr)
+        yield AgentContext.from_directory(Path(folder) / "context.data")
+
+
+@contextmanager
+def _display(*, quiet: bool) -> Iterator[Callable[[Event], None]]:
+    """A live table of the front on a terminal; else nothing until the end."""
+    if quiet or not sys.stdout.isatty():
+        yield lambda _event: None
+        return
+    from rich.live import Live
+
+    from sr_harness.search import ParetoFront
+
+    front = ParetoFront()
+    with Live(transient=True, refresh_per_second=4) as live:
+
+        def show(event: Event) -> None:
+            if event.candidate is not None:
+                front.add(event.candidate)
+            live.update(_table(front, f"{event.origin}: {event.work} units of work"))
+
+        yield show
+
+
+def _table(front: ParetoFront, title: str) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for heading in ("size", "1 - R²", "formula", "found by"):
+        table.add_column(heading, overflow="fold")
+    for candidate in front.candidates:
+        table.add_row(*_cells(candidate))
+    return table
+
+
+def _cells(candidate: Candidate) -> tuple[str, str, str, str]:
+    return (
+        str(candidate.complexity),
+        f"{candidate.nmse:.2e}",
+        _shortened(candidate.formula(digits=5)),
+        candidate.origin,
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…"
+
+
+def _summary(problem: Problem, result: Discovery) -> list[str]:
+    """The front as plain text, then the formula to believe."""
+    lines = [f"{'size':>4}  {'1 - R²':>9}  formula"]
+    for candidate in result.front.candidates:
+        size, error, formula, origin = _cells(candidate)
+        mark = "*" if candidate is result.best else " "
+        lines.append(f"{size:>4}{mark} {error:>9}  {formula}  [{origin}]")
+    for event in result.events:
+        if event.kind == "skipped" and "no relation" not in event.message:
+            lines.append(f"{event.origin} {event.message}")
+    lines.append(f"stopped: {result.stop_reason}, {result.work_used} units of work, {problem.rows} rows")
+    if result.best is not None:
+        held = result.best.validation_nmse
+        tail = "" if held is None else f"; 1 - R² on held-out rows: {held:.2e}"
+        lines.append(f"best: {problem.target_name} = {result.best.formula()}{tail}")
+    return lines
+
+
+def _document(problem: Problem, result: Discovery) -> dict[str, Any]:
+    return {
+        "target": problem.target_name,
+        "inputs": list(problem.names),
+        "rows": problem.rows,
+        "notes": list(problem.notes),
+        "best": None if result.best is None else result.best.to_row(),
+        "front": result.front.to_rows(),
+        "work_used": result.work_used,
+        "stop_reason": result.stop_reason,
+        "skipped": {event.origin: event.message for event in result.events if event.kind == "skipped"},
+    }
