@@ -16,7 +16,6 @@ from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import (
     ModelMessage,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -102,8 +101,6 @@ def trace_records(messages: Iterable[ModelMessage]) -> Iterator[dict[str, str]]:
                 yield {"role": "assistant", "content": f"{part.tool_name}({_text(part.args_as_dict())})"}
             elif isinstance(part, ToolReturnPart):
                 yield {"role": "tool", "content": _text(part.content)}
-            elif isinstance(part, RetryPromptPart):
-                yield {"role": "tool", "content": part.model_response()}
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - whatever a message holds

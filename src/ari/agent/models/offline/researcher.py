@@ -10,7 +10,6 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -84,9 +83,8 @@ def tool_results(messages: Sequence[ModelMessage]) -> list[Result]:
     for message in messages:
         for part in message.parts:
             if isinstance(part, ToolReturnPart):
-                found.append(_as_result(part.content))
-            elif isinstance(part, RetryPromptPart) and part.tool_name is not None:
-                found.append({"error": part.model_response()})
+                refused = part.outcome != "success"
+                found.append({"error": str(part.content)} if refused else _as_result(part.content))
     return found
 
 
