@@ -6,7 +6,6 @@ come first, and where two are proportional the simpler stays.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,7 +80,8 @@ def build_dictionary(
     """
     if not atoms:
         return Dictionary((), (), np.empty((0, 0)))
-    order = _by_simplicity(tuple(atom.exponents for atom in atoms), most_factors, degree)
+    shape = tuple(atom.exponents for atom in atoms)
+    order = _by_simplicity(shape, most_factors, degree, 4 * limit)
     ones = [np.ones((atoms[0].values.size, 1))] if constant else []
     kept = [np.zeros((1, len(atoms)))] if constant else []
     room = limit - len(ones)
@@ -149,19 +149,42 @@ def varies(values: Floats) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _by_simplicity(exponents: tuple[tuple[float, ...], ...], most_factors: int, degree: float) -> Floats:
-    """Exponent vectors ordered by Σ|power| plus number of factors, then by appearance."""
+def _by_simplicity(
+    exponents: tuple[tuple[float, ...], ...], most_factors: int, degree: float, enough: int
+) -> Floats:
+    """Exponent vectors ordered by Σ|power| plus number of factors, then by appearance.
+
+    The degree grows to the given one only while there are fewer than `enough` of them.
+    """
     terms: list[tuple[float, tuple[float, ...]]] = []
-    for count in range(1, min(most_factors, len(exponents)) + 1):
-        for places in itertools.combinations(range(len(exponents)), count):
-            for chosen in itertools.product(*(exponents[place] for place in places)):
-                size = sum(map(abs, chosen))
-                if size > degree:
-                    continue
-                powers = [0.0] * len(exponents)
-                for place, exponent in zip(places, chosen, strict=True):
-                    powers[place] = exponent
-                unusual = 0.25 * sum(exponent < 0 or exponent != round(exponent) for exponent in chosen)
-                terms.append((size + 0.5 * count + unusual, tuple(powers)))
+    for reach in [*range(1, int(np.ceil(degree))), degree]:
+        terms = []
+        _collect(exponents, (), terms, size=0.0, factors=most_factors, left=float(reach))
+        if len(terms) >= enough:
+            break
     terms.sort(key=lambda item: item[0])
     return np.array([powers for _, powers in terms]).reshape(-1, len(exponents))
+
+
+def _collect(
+    exponents: tuple[tuple[float, ...], ...],
+    chosen: tuple[float, ...],
+    terms: list[tuple[float, tuple[float, ...]]],
+    *,
+    size: float,
+    factors: int,
+    left: float,
+) -> None:
+    """Add every completion of the chosen powers within the degree and the factors left, with its size."""
+    place = len(chosen)
+    if place == len(exponents):
+        if any(chosen):
+            terms.append((size, chosen))
+        return
+    for exponent in exponents[place] if factors else ():
+        degree = abs(exponent)
+        if degree <= left:
+            more = size + degree + 0.5 + 0.25 * (exponent < 0 or exponent != round(exponent))
+            longer = (*chosen, exponent)
+            _collect(exponents, longer, terms, size=more, factors=factors - 1, left=left - degree)
+    _collect(exponents, (*chosen, 0.0), terms, size=size, factors=factors, left=left)

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 FACTORS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1.5, -1.5, 4.0, -4.0, 5.0, -5.0)
 COLUMNS = 84
-HIGHEST_DEGREE = 10
+HIGHEST_DEGREE = 16
 CONVINCING = 1.0
 """A reduction is taken if it lowers the residual variance of the surrogate below this part of the former."""
 

@@ -31,6 +31,9 @@ ROUND_EVALUATIONS = 100_000
 EVALUATIONS_A_UNIT = 5
 """The engine evaluates about this many formulas in the time of one unit of work."""
 
+FITTING_WORK = 1_500
+"""Kept back from each round for fitting its front again."""
+
 MOST_ROUNDS = 20
 LONGEST = 30
 SHORTEST_TARGET = 4
@@ -61,7 +64,8 @@ class Genetic(Strategy):
             return
         seeds = space.rng("genetic").integers(1, 2**31, MOST_ROUNDS)
         for seed in seeds:
-            evaluations = min(ROUND_EVALUATIONS, space.meter.left * EVALUATIONS_A_UNIT)
+            spare = space.meter.left - min(FITTING_WORK, space.meter.left // 2)
+            evaluations = min(ROUND_EVALUATIONS, spare * EVALUATIONS_A_UNIT)
             if evaluations < 2 * POPULATION:
                 return
             space.charge(evaluations / EVALUATIONS_A_UNIT)
