@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sr_harness.cli import main
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lines = ["wind speed,name,drag"] + [f"{k / 7},r{k},{3 * (k / 7) ** 2}" for k in range(1, 61)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_a_law_is_found_in_a_table(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["discover", str(table), "--target", "drag", "--work", "3000"]) == 0
+    shown = capsys.readouterr()
+    assert "best: drag = 3*wind_speed**2; 1 - R² on held-out rows: 0.00e+00" in shown.out
+    assert "note: column 'wind speed' is called wind_speed here" in shown.err
+    assert "note: column 'name' does not hold numbers and was left out" in shown.err
+
+
+def test_the_answer_is_json_on_request(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["discover", str(table), "--target", "drag", "--strategies", "constant, power_law", "--json"]
+    assert main(arguments) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["stop_reason"] == "exact"
+    assert answer["best"]["formula"] == "3*wind_speed**2"
+    assert answer["rows"] == 48
+    assert answer["front"][0]["origin"] == "constant"
+
+
+def test_nothing_better_than_a_constant_is_a_failed_goal(table: Path) -> None:
+    assert main(["discover", str(table), "--target", "drag", "--strategies", "constant", "--json"]) == 1
+
+
+def test_missing_values_are_named_and_can_be_dropped(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.write_text(table.read_text("utf-8") + ",r61,5.0\n", "utf-8")
+    assert main(["discover", str(table), "--target", "drag", "--work", "500"]) == 1
+    assert "'wind_speed' in 1 row (60)" in capsys.readouterr().err
+    arguments = ["discover", str(table), "--target", "drag", "--work", "3000", "--drop-missing"]
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("extra", "status", "message"),
+    [
+        (["--target", "lift"], 1, "no variable 'lift'"),
+        (["--target", "drag", "--strategies", "magic"], 1, "no strategy 'magic'"),
+        (["--target", "drag", "--time", "0"], 2, "not above 0"),
+        (["--target", "drag", "--work", "0"], 2, "--work"),
+    ],
+)
+def test_mistakes_are_explained(
+    table: Path, extra: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", str(table), *extra]) == status
+    assert message in capsys.readouterr().err
