@@ -44,7 +44,7 @@ class NodeTask(BaseModel):
     ancestors: tuple[Relative, ...] = Field(default=(), description="Root first, parent last.")
     seed: int = 0
     model: str = "offline"
-    search_work: int = 4000
+    search_work: int = 60_000
     time_limit_s: float = 300.0
     command_limit_s: float = 60.0
     memory_bytes: int | None = None
