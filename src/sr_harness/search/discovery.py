@@ -198,6 +198,8 @@ class _Run:
 
     def _polish_one(self, candidate: Candidate) -> None:
         self._polished.add(candidate.expression)
+        if candidate.expression.op == "num":
+            return
         for expression in variants(candidate.expression, self.space):
             better = self.space.consider(expression, candidate.origin)
             if better is not None:

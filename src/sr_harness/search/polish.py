@@ -113,14 +113,15 @@ def rounded(expression: Expression) -> Expression:
 
 
 def nearest_plain(value: float) -> float:
-    """The integer or simple fraction within rounding of a number, 0 next to nothing, else the number."""
+    """The simple fraction or short decimal that a number is but for rounding, else the number itself."""
     if abs(value) < ROUNDING_ZERO:
         return 0.0
     for below in range(1, 13):
         near = round(value * below) / below if abs(value) < 1e6 else value
         if near != 0 and abs(value - near) <= ROUNDING * abs(value):
             return near
-    return value
+    short = float(f"{value:.4g}")
+    return short if abs(value - short) <= 1e-12 * abs(value) else value
 
 
 def loosened(expression: Expression) -> Expression | None:
