@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 SHORT = 40
 LONG_EXACT = 1e-23
-"""What a formula of more than `SHORT` nodes may leave to count as exact."""
+FEW_CONSTANTS = 6
+"""What a formula of more than `SHORT` nodes may leave, and its most arbitrary constants, to be exact."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,14 @@ class Candidate:
     def exact(self) -> bool:
         """Whether nothing but rounding is left on training and validation rows, and not by interpolation.
 
-        A long formula must leave less: with enough terms anything smooth is met to ten digits.
+        A long formula must leave less and hold few arbitrary constants: with enough of them a quotient meets
+        anything smooth to the last digits.
         """
-        limit = EXACT if self.complexity <= SHORT else LONG_EXACT
-        return self.judged_nmse < limit and self.length < 0
+        if self.complexity > SHORT and (
+            self.judged_nmse > LONG_EXACT or len(self.parameters) > FEW_CONSTANTS
+        ):
+            return False
+        return self.judged_nmse < EXACT and self.length < 0
 
     def formula(self, digits: int | None = None) -> str:
         """The formula as text."""

@@ -77,3 +77,11 @@ def test_rows_are_strict_json() -> None:
     front = ParetoFront([candidate("x", 0.5), candidate("x*y + 1", 1e-30)])
     text = json.dumps(front.to_rows(), allow_nan=False)
     assert [row["formula"] for row in json.loads(text)] == ["x", "x*y + 1"]
+
+
+def test_a_quotient_with_many_constants_is_no_exact_law() -> None:
+    long = "(" + " + ".join(f"{0.1234567 * k}*x**{k}" for k in range(1, 7)) + ")"
+    imitation = candidate(f"{long}/(1 + {long})", 1e-27, rows=500)
+    law = candidate("0.1234567*cos(x)/x**2", 1e-27, rows=500)
+    assert law.exact
+    assert not imitation.exact
