@@ -21,7 +21,10 @@ from sr_harness.search.workspace import Workspace
 
 Floats = NDArray[np.float64]
 
-MOST_COLUMNS = 120
+MOST_COLUMNS, MORE_COLUMNS = 120, 200
+MANY_INPUTS = 5
+"""From this many inputs on a low degree already needs the larger number of columns."""
+
 RELATION_WORK = 60
 MOST_FITTED_INPUTS = 3
 POWERS = tuple(float(p) for p in range(1, 9))
@@ -62,8 +65,9 @@ def _exact_quotients(space: Workspace, view: View, transform: Transform) -> Iter
 @lru_cache(maxsize=8)
 def _books(view: View) -> tuple[Dictionary, ...]:
     """Low degrees of many products; and, for few inputs, high degrees with no input beyond its square."""
-    books = [polynomial_dictionary(input_atoms(view.inputs, POWERS), MOST_COLUMNS)]
     count = len(view.inputs)
+    limit = MOST_COLUMNS if count < MANY_INPUTS else MORE_COLUMNS
+    books = [polynomial_dictionary(input_atoms(view.inputs, POWERS), limit)]
     if 3 <= count <= 4:
         squares = input_atoms(view.inputs, (1.0, 2.0))
         books.append(
