@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from sr_harness.errors import ExpressionError, ProblemError
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 POLISHED = 2
 """How many members of the front are polished after each strategy, those with the shortest descriptions."""
 
-EventKind = Literal["strategy", "improved", "skipped", "refused", "stopped"]
+EventKind = Literal["strategy", "improved", "skipped", "failed", "refused", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def discover(
     *,
     budget: Budget,
     seed: int = 0,
-    strategies: Sequence[str] | None = None,
+    strategies: Sequence[str | Strategy] | None = None,
     start: Sequence[Candidate | Expression] = (),
     on_event: Callable[[Event], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -91,7 +93,7 @@ def discover(
         problem: Data and target.
         budget: Work, and a ceiling in seconds.
         seed: Seed of everything random.
-        strategies: Names from `STRATEGIES`, run in the order given; default: all, in their order.
+        strategies: Names from `STRATEGIES`, or strategies, in the order to run; default: all.
         start: Formulas from earlier searches. They are measured again on this problem and compete like any
             other.
         on_event: Called at each event, in this thread.
@@ -110,18 +112,21 @@ def discover(
     return Discovery(front, front.best(), tuple(run.events), used, reason)
 
 
-def select_strategies(names: Sequence[str] | None) -> list[Strategy]:
-    """The strategies of these names; all where none are given.
+def select_strategies(names: Sequence[str | Strategy] | None) -> list[Strategy]:
+    """The strategies of these names, in this order; all where none are given.
 
     Raises:
         ProblemError: A name that does not exist.
     """
     if names is None:
         return list(STRATEGIES.values())
-    for name in names:
-        if name not in STRATEGIES:
-            raise ProblemError(f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}")
-    return [STRATEGIES[name] for name in names]
+    return [name if isinstance(name, Strategy) else _strategy(name) for name in names]
+
+
+def _strategy(name: str) -> Strategy:
+    if name not in STRATEGIES:
+        raise ProblemError(f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]
 
 
 class _Run:
@@ -174,6 +179,9 @@ class _Run:
                     self.offer(expression, strategy.name)
         except AllotmentSpent:
             pass
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            # Numbers that no strategy foresaw, an overflow for example, end this strategy and not the search.
+            self.report("failed", strategy.name, f"stopped by {type(error).__name__}: {error}")
         self.polish()
 
     def offer(self, expression: Expression, origin: str) -> None:

@@ -53,6 +53,8 @@ def plain_cost(value: float) -> float | None:
     for factor, extra in ((1.0, 0.0), (math.pi, 1.0), (1 / math.pi, 1.0)):
         for below in range(1, 13):
             above = size / factor * below
+            if above > 101:
+                break
             near = round(above)
             if near <= 100 and abs(above - near) <= 1e-12 * max(1.0, above) and (near > 0 or size == 0):
                 return extra + math.log1p(near) + math.log(below)

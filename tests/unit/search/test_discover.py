@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from search_problems import oscillators, problem, table
 
-from sr_harness.engine import equivalent, parse
+from sr_harness.engine import Expression, equivalent, parse
 from sr_harness.errors import ProblemError
-from sr_harness.search import STRATEGIES, Budget, Discovery, Problem, discover
+from sr_harness.search import STRATEGIES, Budget, Discovery, Problem, Strategy, discover
 
 QUICK = ["constant", "linear", "power_law", "polynomial", "rational", "exponential", "sinusoid"]
 
@@ -158,3 +160,21 @@ def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
 def test_strategies_are_named_and_described() -> None:
     assert next(iter(STRATEGIES)) == "constant"
     assert all(strategy.summary and strategy.name == name for name, strategy in STRATEGIES.items())
+
+
+def test_an_overflow_in_one_strategy_does_not_end_the_search() -> None:
+    class Broken(Strategy):
+        name = "broken"
+        summary = "fails"
+
+        def propose(self, space: object) -> Iterator[Expression]:
+            yield parse("2.5*x")
+            raise OverflowError("too large")
+
+    result = search(
+        problem({"x": np.arange(9.0)}, np.arange(9.0) ** 2), 900, [Broken(), "power_law", "linear"]
+    )
+    assert [event.message for event in result.events if event.kind == "failed"] == [
+        "stopped by OverflowError: too large"
+    ]
+    assert {candidate.origin for candidate in result.front.candidates} >= {"linear"}
