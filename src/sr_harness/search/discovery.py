@@ -37,8 +37,8 @@ class Event:
     """Something that happened during a search.
 
     Attributes:
-        kind: A strategy began, the front improved, a strategy was skipped, a start formula was refused,
-            the search stopped.
+        kind: A strategy began, the front improved, a strategy was skipped or failed, a start formula was
+            refused, the search stopped.
         origin: The strategy.
         message: For people.
         work: Work used so far.
