@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -127,6 +132,36 @@ def test_resuming_a_finished_study_does_nothing_and_says_so(run_study):
     assert again.warnings == ["the study had already ended; nothing was left to do"]
     assert (first.checkpoint / "journal.jsonl").read_bytes() == before
     assert again.best.id == first.best.id
+
+
+@pytest.mark.parametrize("moment", ["libraries loading", "node at work"])
+def test_ctrl_c_stops_cleanly_at_any_moment_and_the_study_can_be_resumed(tmp_path: Path, moment: str):
+    slow = TUNING.replace("echo", "sleep 1; echo")
+    (tmp_path / "experiment.md").write_text(slow)
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from ari.cli import main; sys.exit(main())",
+        "run",
+        str(tmp_path),
+        "--output",
+        str(tmp_path / "out"),
+        "-n",
+        "3",
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    journal = tmp_path / "out" / "journal.jsonl"
+    awaited = b"run_created" if moment == "libraries loading" else b"node_started"
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and awaited in journal.read_bytes()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert resume(tmp_path / "out").reason == "all 3 nodes have been run"
 
 
 def test_an_output_directory_in_use_is_refused_and_left_alone(run_study, tmp_path: Path):

@@ -103,14 +103,22 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     """
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
     settings = load(options=given).settings
-    warm_up()
-    prepared = create_study(
-        options.experiment, options.output, settings, parallel_given=options.parallel is not None
-    )
-    with prepared.checkpoint as checkpoint:
-        study = Study(checkpoint, prepared.experiment, prepared.ideas, prepared.settings, on_event)
-        study.warnings.extend(prepared.warnings)
-        return study.run()
+    with _stop_on_signals() as stop:
+        warm_up()
+        prepared = create_study(
+            options.experiment, options.output, settings, parallel_given=options.parallel is not None
+        )
+        with prepared.checkpoint as checkpoint:
+            study = Study(
+                checkpoint,
+                prepared.experiment,
+                prepared.ideas,
+                prepared.settings,
+                stop=stop,
+                on_event=on_event,
+            )
+            study.warnings.extend(prepared.warnings)
+            return study.run()
 
 
 def resume(
@@ -131,7 +139,7 @@ def resume(
     Raises:
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
-    with Checkpoint.open(path, read_only=False) as checkpoint:
+    with _stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as checkpoint:
         warm_up()
         checkpoint.verify_data_hashes(checkpoint.path)
         _verify_source(checkpoint)
@@ -142,7 +150,7 @@ def resume(
         }
         settings = load(checkpoint.path, options=document | given)
         ideas = orjson.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
-        study = Study(checkpoint, experiment, ideas, settings.settings, on_event)
+        study = Study(checkpoint, experiment, ideas, settings.settings, stop=stop, on_event=on_event)
         if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
             study.warnings.append("the study had already ended; nothing was left to do")
             return study.result(checkpoint.state.finished, interrupted=False)
@@ -176,6 +184,8 @@ class Study:
         experiment: Experiment,
         ideas: Sequence[Mapping[str, Any]],
         settings: Settings,
+        *,
+        stop: threading.Event,
         on_event: EventListener | None = None,
     ) -> None:
         self.checkpoint = checkpoint
@@ -184,7 +194,7 @@ class Study:
         self.warnings: list[str] = list(checkpoint.warnings)
         self._on_event = on_event
         self._started = time.monotonic()
-        self._stop = threading.Event()
+        self._stop = stop
         self._ending: str | None = None
         self._limits = SearchLimits(max_nodes=settings.nodes, max_depth=settings.max_depth)
         self._planner = Planner(
@@ -204,18 +214,17 @@ class Study:
         self._pool = WorkerPool(min(settings.parallel, settings.lookahead))
 
     def run(self, *, resumed: bool = False) -> StudyResult:
-        """Run to the end, or until asked to stop (SIGINT, SIGTERM)."""
-        with _stop_on_signals(self._stop):
-            try:
-                if resumed:
-                    self._take_up()
-                self._search()
-            finally:
-                self._pool.close()
-            if self._stop.is_set():
-                self._append("run_interrupted", reason="asked to stop")
-                return self.result("interrupted", interrupted=True)
-            return self._finish()
+        """Run to the end, or until asked to stop."""
+        try:
+            if resumed:
+                self._take_up()
+            self._search()
+        finally:
+            self._pool.close()
+        if self._stop.is_set():
+            self._append("run_interrupted", reason="asked to stop")
+            return self.result("interrupted", interrupted=True)
+        return self._finish()
 
     # ------------------------------------------------------------------------------------------ the search
 
@@ -442,10 +451,14 @@ def _latex(formula: str | None, experiment: Experiment) -> str | None:
 
 
 @contextmanager
-def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the study at the next step; a second one ends it the usual way."""
+def _stop_on_signals() -> Iterator[threading.Event]:
+    """Let SIGINT and SIGTERM end the study at the next step; a second one ends it the usual way.
+
+    From the very first step on: a study that is being set up is set up whole, and can be resumed.
+    """
+    stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield stop
         return
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -455,7 +468,7 @@ def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -11,8 +11,10 @@ import multiprocessing.connection
 import multiprocessing.forkserver
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +48,25 @@ def warm_up() -> None:
     """Start the fork server, which loads the libraries while the caller goes on."""
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the agent library greets on terminals
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOAD))
-    multiprocessing.forkserver.ensure_running()
+    with _interrupts_ignored():
+        multiprocessing.forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let what is started here ignore SIGINT from its first moment on.
+
+    Ctrl-C goes to every process of the terminal's group, and the fork server ignores it only once it has
+    loaded its libraries.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may choose; there, nobody presses Ctrl-C for us either
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 GRACE_S = 5.0
