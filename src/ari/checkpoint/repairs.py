@@ -129,7 +129,11 @@ def _sort_events(
     dropped: list[int] = []
     for line, event in zip(reading.lines, reading.events, strict=True):
         for restored in _missing_nodes(event, state, known):
-            state.apply(restored)
+            try:
+                state.apply(restored)
+            except CheckpointError as error:  # the tree files contradict what the journal still holds
+                report.lost.append(f"node {restored['node']['id']} of the tree files ({error.message})")
+                break
             kept.append(restored)
             report.actions.append(f"brought back node {restored['node']['id']} from the tree files")
         try:

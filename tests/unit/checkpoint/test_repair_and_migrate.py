@@ -67,6 +67,17 @@ def test_a_lost_node_comes_back_from_the_tree(finished: Path) -> None:
     assert validate(finished) == []
 
 
+def test_tree_files_that_contradict_the_journal_bring_nothing_back(finished: Path) -> None:
+    path = finished / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"id":"n0"', b'"id":" n0"')  # the root under another name
+    path.write_bytes(b"".join(lines))
+    report = repair(finished)
+    assert any("node n0 of the tree files" in loss for loss in report.lost)
+    Checkpoint.open(finished, read_only=False).close()
+    assert [finding for finding in validate(finished) if finding.severity == "error"] == []
+
+
 def test_what_rests_on_a_node_that_nobody_knows_is_dropped_and_named(finished: Path) -> None:
     _damage(finished, 5)  # node_created of n1
     (finished / "tree.json").unlink()
