@@ -192,7 +192,8 @@ def _check_size(study: Study, where: str, entry: Json) -> None:
 
 def _check_extra_files(study: Study, records: list[Json]) -> None:
     base = study.directory / BUNDLE
-    listed = {entry.get("path") for entry in records if isinstance(entry, Mapping)}
+    paths = [entry.get("path") for entry in records if isinstance(entry, Mapping)]
+    listed = {path for path in paths if isinstance(path, str)}  # any other type is noted by the model
     for path in sorted(base.rglob("*")):
         name = path.relative_to(base).as_posix()
         if (path.is_file() or path.is_symlink()) and name not in listed and name not in _UNLISTED:

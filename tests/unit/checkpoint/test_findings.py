@@ -278,3 +278,9 @@ def test_any_journal_is_read_refused_or_repaired(finished: Path, tmp_path: Path,
         Checkpoint.open(path, read_only=False).close()
         assert [f for f in validate(path) if f.severity == "error"] == []
     assert (finished / "journal.jsonl").read_bytes() == original
+
+
+@pytest.mark.parametrize("path", [[], {}, None, 3])
+def test_a_listed_path_of_another_type_is_a_finding_and_no_traceback(study: Path, path: Any) -> None:
+    _change(study / "ear_published" / "manifest.lock", _set("files", 0, "path", value=path))
+    assert any(f.where == "/files/0/path" and f.code == "schema.type" for f in validate(study))
