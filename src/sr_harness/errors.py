@@ -13,7 +13,8 @@ exception of the same meaning, so that a caller who knows nothing of this packag
     │   └── AlignmentError                  its arrays do not lie on the same axes
     ├── FitError (ValueError)               a formula cannot be fitted to these data
     ├── ProblemError (ValueError)           data and target do not make a discovery problem
-    └── ToolError (ValueError)              a symbolic tool was called with arguments it cannot use
+    ├── ToolError (ValueError)              a symbolic tool was called with arguments it cannot use
+    └── BenchmarkError (ValueError)         a benchmark cannot be run as asked
 """
 
 from __future__ import annotations
@@ -80,3 +81,7 @@ class ProblemError(SRError, ValueError):
 
 class ToolError(SRError, ValueError):
     """A symbolic tool was called with arguments it cannot use."""
+
+
+class BenchmarkError(SRError, ValueError):
+    """A table of problems cannot be used, or a benchmark cannot be run or resumed as asked."""

@@ -22,7 +22,7 @@ EXIT_FINDING = 1
 EXIT_MISUSE = 2
 EXIT_INTERRUPTED = 130
 
-COMMANDS = ("validate", "import_", "discover", "tool")
+COMMANDS = ("validate", "import_", "discover", "tool", "benchmark", "synthetic")
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
