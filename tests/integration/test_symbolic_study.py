@@ -105,12 +105,26 @@ def test_killed_at_random_moments_a_study_ends_as_the_unbroken_one(noisy: Path, 
         broken = tmp_path / f"broken{seed}"
         kills += kill_and_resume(noisy, broken, seed=seed, at_most=24 - kills)
         with Checkpoint.open(whole.checkpoint) as a, Checkpoint.open(broken) as b:
-            assert stable_document(a) == stable_document(b)
+            assert differences(stable_document(a), stable_document(b)) == []
             assert_nothing_ran_twice(b)
         assert validate(broken) == []
         if kills >= 20:
             break
     assert kills >= 20
+
+
+def differences(a: object, b: object, where: str = "") -> list[str]:
+    """Where two JSON values differ, a line for each place."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [
+            line
+            for key in sorted(a.keys() | b.keys(), key=str)
+            for line in differences(a.get(key, "(absent)"), b.get(key, "(absent)"), f"{where}/{key}")
+        ]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = enumerate(zip(a, b, strict=True))
+        return [line for i, (left, right) in pairs for line in differences(left, right, f"{where}/{i}")]
+    return [] if a == b else [f"{where}: {a!r} | {b!r}"]
 
 
 def assert_nothing_ran_twice(checkpoint: Checkpoint) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ari.agent.task import NodeOutcome, NodeTask
+from ari.agent.worker import wait_until_alone
 from ari.execution.processes import read_process
 from ari.orchestrator import node_dirs
 from ari.orchestrator.workers import WorkerPool, outcome_path, read_outcome, warm_up
@@ -87,6 +88,42 @@ def test_at_the_time_limit_everything_the_node_started_is_gone(pool: WorkerPool,
     finally:
         bystander.kill()
         bystander.wait()
+
+
+RUN = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_workers import make_task
+from ari.orchestrator.workers import WorkerPool, warm_up
+warm_up()
+pool = WorkerPool(1)
+task = make_task(Path(sys.argv[1]), 1, "touch started; sleep 300")
+pool.start(task)
+print(pool.running[task.node_id].process.pid, flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_node_ends_with_the_run_that_started_it(tmp_path: Path, at_once: bool):
+    command = [sys.executable, "-c", RUN, str(tmp_path), str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        pid = int(run.stdout.readline())
+        if not at_once:
+            wait_for(node_dirs.work_dir(tmp_path, "node_0001") / "started")
+        run.kill()
+    wait_until_alone(tmp_path, within_s=10)
+    deadline = time.monotonic() + 10
+    while (_alive(pid) or _sleepers()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _alive(pid)
+    assert not _sleepers()
+
+
+def _alive(pid: int) -> bool:
+    process = read_process(pid)
+    return process is not None and process.alive
 
 
 def _sleepers() -> list[str]:

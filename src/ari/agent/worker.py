@@ -11,9 +11,12 @@ import asyncio
 import contextlib
 import ctypes
 import fcntl
+import multiprocessing
+import multiprocessing.connection
 import os
 import resource
 import signal
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -38,6 +41,7 @@ def node_main(task_json: str) -> None:
     _lead_own_session()
     task = NodeTask.model_validate_json(task_json)
     presence = announce(Path(task.checkpoint))
+    _end_with_the_run()
     _keep_output_off_the_terminal(Path(task.checkpoint) / "records" / task.node_id / OUTPUT_LOG)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     if task.memory_bytes:
@@ -54,6 +58,27 @@ def announce(checkpoint: Path) -> int:
     descriptor = os.open(checkpoint / PRESENCE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
+
+
+def _end_with_the_run() -> None:
+    """End this process at once when the process that runs the study is gone, now or at any later moment.
+
+    Called once the presence lock is held: a study that is resumed either waits for this process, or has
+    looked before the lock was taken, and then the old run is known to be dead here. So no two processes
+    ever write the records of one node. (The parent-death signal alone does not do: nodes keep the fork
+    server, their parent, alive.)
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # started by hand
+        return
+    if not parent.is_alive():
+        os._exit(1)
+    threading.Thread(target=_end_after, args=(parent.sentinel,), name="end with the run", daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def wait_until_alone(checkpoint: Path, within_s: float = 15.0) -> None:
