@@ -13,6 +13,7 @@ from ari.formats.gate_report import GateReport
 from ari.formats.jsonio import Json, pointer
 from ari.formats.manifest_lock import ManifestLock, bundle_digest
 from ari.formats.metric_contract import MetricContract, forbidden_expressions
+from ari.formats.paper_claim_links import PaperClaimLinks
 from ari.formats.science_data import ScienceData
 from ari.formats.verified_context import VerifiedContext
 from ari.paths import inside
@@ -40,6 +41,10 @@ def check_evidence(study: Study) -> None:
         document = study.load(file)
         if document is not None:
             study.check_model(file, GateReport, document)
+    for file in ("paper_claim_links.json", "paper_claim_links_final.json"):
+        document = study.load(file)
+        if document is not None:
+            study.check_model(file, PaperClaimLinks, document)
     _check_bundle(study)
 
 

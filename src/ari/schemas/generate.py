@@ -23,6 +23,7 @@ from ari.formats.metric_contract import MetricContract
 from ari.formats.node_report import NodeReport
 from ari.formats.node_results import NodeResults
 from ari.formats.nodes_tree import NodesTree
+from ari.formats.paper_claim_links import PaperClaimLinks
 from ari.formats.results import Results
 from ari.formats.science_data import ScienceData
 from ari.formats.settings import CheckpointSettings
@@ -43,6 +44,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "node_report": NodeReport,
     "node_results": NodeResults,
     "nodes_tree": NodesTree,
+    "paper_claim_links": PaperClaimLinks,
     "publish": ManifestLock,
     "results": Results,
     "science_data": ScienceData,
