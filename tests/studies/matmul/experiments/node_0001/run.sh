@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+set -euo pipefail
+gcc -O2  -DTILE=8 -DORDER=ijk -DUNROLL=1 matmul.c -o matmul -lm && ./matmul
