@@ -215,8 +215,8 @@ def _network(
     else:
         values, value_name = error, f"error of {study.target}"
         caption = (
-            f"The network {relation}. Colour: root mean square residual of the reported formula at each node; an "
-            f"arrow points from source to target."
+            f"The network {relation}. Colour: root mean square residual of the reported formula at each node; "
+            f"an arrow points from source to target."
         )
     data = {
         "nodes": _names(context, axis), "edges": edges.tolist(), "values": values.tolist(),

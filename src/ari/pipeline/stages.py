@@ -37,7 +37,9 @@ from ari.errors import SkillError
 
 StageTool = Callable[..., Mapping[str, Any]]
 
-STAGE_TOOLS: dict[str, dict[str, str]] = {}
+STAGE_TOOLS: dict[str, dict[str, str]] = {
+    "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
+}
 """Skill to its stage tools, each with the function that does the work."""
 
 SEARCH_TOOLS: dict[str, tuple[str, ...]] = {

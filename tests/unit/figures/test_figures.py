@@ -20,6 +20,8 @@ from ari.figures.drawing.effects import draw as draw_effects
 from ari.figures.drawing.tree import layout
 from ari.findings.analysis import pareto_front
 from ari.findings.study import FinishedStudy
+from ari.skills import call_tool
+from ari.skills.stage import StageSession
 
 Copy = Callable[[str], Path]
 
@@ -113,6 +115,13 @@ def test_a_failed_node_has_no_value_and_a_sterile_one_never_is_best(study: Copy)
     assert len(failed) == 1
     assert not failed[0]["counts"]
     assert any(not node["counts"] and node["value"] is not None for node in nodes)  # type: ignore[attr-defined]
+
+
+def test_the_skill_draws_the_figures_of_the_study_it_is_bound_to(study: Copy) -> None:
+    checkpoint = study("matmul")
+    answer = call_tool("plot", StageSession(checkpoint), "generate_figures")
+    assert answer["summary"] == "3 figures drawn"
+    assert all((checkpoint / path).is_file() for path in answer["figures"].values())
 
 
 def test_the_tree_puts_parents_over_the_middle_of_their_children() -> None:
