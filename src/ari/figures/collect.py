@@ -215,7 +215,7 @@ def _network(
     else:
         values, value_name = error, f"error of {study.target}"
         caption = (
-            f"The network {relation}. Colour: root mean square residual of the reported formula at each node; "
+            f"The network {relation}. Colour: root mean square residual of the reported formula there; "
             f"an arrow points from source to target."
         )
     data = {

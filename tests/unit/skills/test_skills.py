@@ -16,9 +16,11 @@ from ari.errors import SkillError
 from ari.execution.limits import Limits
 from ari.execution.runner import Runner
 from ari.pipeline.experiment_spec import Experiment, Parameter
+from ari.pipeline.stages import STAGE_TOOLS
 from ari.skills import SKILLS, build_server, call_tool
 from ari.skills.idea.server import IdeaSession
 from ari.skills.session import NodeSession
+from ari.skills.stage import StageSession
 from sr_harness.core import AgentContext, load_context_data, write_context_data
 from sr_harness.tools import CATALOGUE, ToolContext
 
@@ -124,6 +126,7 @@ def test_an_unknown_skill_and_an_unknown_tool_are_named(session: NodeSession):
 
 
 def test_server_names_follow_the_convention(session: NodeSession):
+    sessions = {"idea": IdeaSession(SYMBOLIC, None)}
     for name in SKILLS:
-        bound = IdeaSession(SYMBOLIC, None) if name == "idea" else session
+        bound = sessions.get(name, StageSession(session.work_dir) if name in STAGE_TOOLS else session)
         assert build_server(name, bound).name == f"ari-skill-{name}"
