@@ -1,0 +1,283 @@
+"""The text of a LaTeX paper as the gate reads it: what is prose, what is markup, and where things stand.
+
+`read_paper` keeps every offset: comments, verbatim text and arguments that hold no prose (labels, references,
+citations, file names, lengths, column specifications) are blanked out, nothing is moved. Every place is a
+line and a column of the file, both from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A stretch of the text: from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+
+class Spans:
+    """Stretches that do not overlap, asked whether a place lies in one."""
+
+    def __init__(self, spans: Sequence[Span] = ()) -> None:
+        self.items = sorted(spans)
+        self._starts = [span.start for span in self.items]
+
+    def find(self, position: int) -> Span | None:
+        """Return the stretch that a place lies in."""
+        index = bisect_right(self._starts, position) - 1
+        if index >= 0 and position < self.items[index].end:
+            return self.items[index]
+        return None
+
+    def __contains__(self, position: object) -> bool:
+        return isinstance(position, int) and self.find(position) is not None
+
+
+@dataclass(frozen=True)
+class PaperText:
+    r"""A paper, read once.
+
+    Attributes:
+        source: The file's text.
+        uncommented: The same length, comments and verbatim text blanked out.
+        plain: The same length; what is no prose is blanked out.
+        body: From behind `\begin{document}` to `\end{document}`; the whole text of a fragment.
+        comments: The comments, from `%` to the end of the line.
+        formulas: Mathematics, inline and displayed.
+        displays: Displayed mathematics only.
+        tables: Bodies of tables.
+        captions: Arguments of `\caption`.
+    """
+
+    source: str
+    uncommented: str
+    plain: str
+    body: Span
+    comments: tuple[Span, ...]
+    formulas: Spans
+    displays: Spans
+    tables: Spans
+    captions: Spans
+    line_starts: tuple[int, ...]
+
+    def line(self, position: int) -> int:
+        """Line of a place, from 1."""
+        return bisect_right(self.line_starts, position)
+
+    def column(self, position: int) -> int:
+        """Column of a place, from 1."""
+        return position - self.line_starts[self.line(position) - 1] + 1
+
+    def line_span(self, line: int) -> Span:
+        """The stretch of a line, without its end."""
+        start = self.line_starts[line - 1]
+        end = self.line_starts[line] - 1 if line < len(self.line_starts) else len(self.source)
+        return Span(start, end)
+
+
+_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
+_VERBATIM = re.compile(
+    r"\\begin\{(verbatim\*?|Verbatim|lstlisting|minted|alltt|comment|filecontents\*?)\}.*?\\end\{\1\}"
+    r"|\\(?:verb|lstinline)\*?([^\sA-Za-z{*])[^\n]*?\2"
+    r"|\\(?:url|href|path)\s*\{[^{}\s]*\}",  # a percent sign of an address begins no comment
+    re.DOTALL,
+)
+_HIDDEN_ENVIRONMENT = re.compile(
+    r"\\begin\{(tikzpicture|pgfpicture|thebibliography|filecontents\*?)\}.*?\\end\{\1\}", re.DOTALL
+)
+_BODY = re.compile(r"\\begin\s*\{document\}")
+_END = re.compile(r"\\end\s*\{document\}")
+_MATH = re.compile(
+    r"(?P<display>\$\$.*?\$\$|\\\[.*?\\\]"
+    r"|\\begin\{(?P<env>equation\*?|align\*?|gather\*?|multline\*?|eqnarray\*?|displaymath)\}.*?\\end\{(?P=env)\})"
+    r"|(?P<inline>(?<!\\)\$[^$]*?(?<!\\)\$|\\\(.*?\\\))",
+    re.DOTALL,
+)
+_TABLE = re.compile(
+    r"\\begin\{(tabular[xy*]?|longtable|tabulary|supertabular|tblr)\}.*?\\end\{\1\}", re.DOTALL
+)
+_COMMAND = re.compile(r"\\(begin|end|[A-Za-z]+)(\*?)")
+_NOT_PROSE = re.compile(
+    r"https?://[^\s{}]+"
+    r"|\b(?:doi|DOI)\s*:?\s*10\.\d{4,9}/[^\s{},;]+|\b10\.\d{4,9}/[^\s{},;]+"
+    r"|\barXiv\s*:?\s*\d{4}\.\d{4,5}(?:v\d+)?"
+    r"|\b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b|\b\d{1,2}/\d{1,2}/\d{4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
+    r"|\b\d{1,2}:\d{2}(?::\d{2})?\b"
+    r"|\bv\d+(?:\.\d+)+\b|(?<![\d.])\d+\.\d+\.\d+(?:\.\d+)*\b"
+    r"|\bISBN[-\d ]+|\b[0-9a-f]{12,64}\b(?<=[a-f0-9]{12})"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\.?\s+(?:January|February|March|April|May|June|July|August|September|October"
+    r"|November|December)\s+\d{4}\b"
+    r"|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r"\s+\d{1,2}(?:st|nd|rd|th)?,\s+\d{4}\b"
+)
+
+# Which leading arguments of a command hold no prose: `o` an optional one, `m` one in braces.
+_HIDDEN_ARGUMENTS = {
+    "m": "linespread end",
+    "o": "hyperref footnotemark footnotetext addlinespace linebreak pagebreak",
+    "mm": "multicolumn",
+    "mmm": "specialrule",
+    "om": "label ref eqref autoref cref Cref pageref nameref vref input include bibliography"
+    " bibliographystyle url path usepackage documentclass vspace hspace setcounter addtocounter pagestyle"
+    " thispagestyle codedigest doi hypersetup sisetup graphicspath bibitem nocite pagenumbering hypertarget"
+    " hyperlink href color definecolor addbibresource tag enlargethispage vphantom hphantom"
+    " phantom pdfbookmark lstset cline lstinputlisting verbatiminput textcolor colorbox scalebox raisebox"
+    " arabic value includegraphics cmidrule",
+    "omm": "setlength addtolength resizebox rule fontsize multirow",
+    "oom": "cite citep citet citealp citealt citeauthor citeyear citeyearpar parencite textcite"
+    " autocite footcite Citet Citep parbox",
+    "moom": "newcommand renewcommand providecommand",
+}
+_ARGUMENTS = {name: pattern for pattern, names in _HIDDEN_ARGUMENTS.items() for name in names.split()}
+_ENVIRONMENT_ARGUMENTS = {
+    "tabular": "om", "tabular*": "mom", "tabularx": "mom", "tabulary": "mom", "array": "om",
+    "longtable": "om", "minipage": "ooom", "multicols": "m", "adjustbox": "m", "subfigure": "om",
+    "wrapfigure": "omom", "thebibliography": "m",
+}  # fmt: skip
+
+
+def _closing(text: str, start: int, pair: str) -> int | None:
+    """Find the end of a bracketed argument; None when it does not close within its paragraph."""
+    opening, closing = pair[0], pair[1]
+    depth = 0
+    for match in re.compile(r"\\.|\n[ \t]*\n|[" + re.escape(pair) + "]", re.DOTALL).finditer(text, start):
+        token = match.group()
+        if token[0] == "\n":
+            return None
+        if token == opening:
+            depth += 1
+        elif token == closing:
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    return None
+
+
+def argument(text: str, position: int) -> Span | None:
+    """Find the argument in braces that begins at or, after blanks, behind a place; without its braces."""
+    match = re.compile(r"\s*\{").match(text, position)
+    end = _closing(text, match.end() - 1, "{}") if match is not None else None
+    return Span(match.end(), end - 1) if match is not None and end is not None else None
+
+
+def _argument_spans(text: str, position: int, pattern: str) -> Iterator[Span]:
+    for kind in pattern:
+        opening = re.compile(r"\s*(\[|\()" if kind == "o" else r"\s*\{").match(text, position)
+        if opening is None:
+            if kind == "o":
+                continue
+            return
+        start = opening.end() - 1
+        pair = {"[": "[]", "(": "()", "{": "{}"}[text[start]]
+        end = _closing(text, start, pair)
+        if end is None:  # hide nothing that the reader may see
+            return
+        yield Span(start, end)
+        position = end
+
+
+def _markup(text: str) -> Iterator[Span]:
+    for match in _COMMAND.finditer(text):
+        name = match.group(1)
+        if name == "begin":
+            environment = argument(text, match.end())
+            if environment is None:
+                continue
+            pattern = _ENVIRONMENT_ARGUMENTS.get(text[environment.start : environment.end].strip(), "o")
+            yield Span(environment.start - 1, environment.end + 1)
+            yield from _argument_spans(text, environment.end + 1, pattern)
+        elif name in _ARGUMENTS:
+            yield from _argument_spans(text, match.end(), _ARGUMENTS[name])
+    for match in re.finditer(r"\\\\\*?\s*(\[[^\]\n]*\])", text):
+        yield Span(match.start(1), match.end(1))
+    for match in re.finditer(r"[-\d.]+\s*\\(?:text|line|column)(?:width|height)\b", text):
+        yield Span(match.start(), match.end())
+
+
+def _blank(text: str, spans: Sequence[Span]) -> str:
+    """Replace stretches by blanks; line ends stay."""
+    parts: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        if end <= position:
+            continue
+        start = max(start, position)  # noqa: PLW2901 - stretches may overlap
+        hidden = text[start:end]
+        parts.append(text[position:start])
+        parts.append(re.sub(r"[^\n]", " ", hidden) if "\n" in hidden else " " * len(hidden))
+        position = end
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def read_paper(source: str) -> PaperText:
+    """Read a paper.
+
+    Args:
+        source: The text of the `.tex` file; broken LaTeX is read as far as it goes.
+
+    Returns:
+        The paper.
+    """
+    verbatim = [
+        Span(match.start(), match.end()) for match in _VERBATIM.finditer(source) if _live(source, match)
+    ]
+    shown = _blank(source, verbatim) if verbatim else source
+    comments = tuple(
+        Span(match.start() + len(match.group(1)), match.end()) for match in _COMMENT.finditer(shown)
+    )
+    text = _blank(shown, comments)
+    begin = _BODY.search(text)
+    start = begin.end() if begin else 0
+    end = _END.search(text, start)
+    body = Span(start, end.start() if end else len(text))
+    hidden = [Span(match.start(), match.end()) for match in _HIDDEN_ENVIRONMENT.finditer(text)]
+    hidden += _markup(text)
+    plain = _blank(text, hidden)
+    plain = _NOT_PROSE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), plain)
+    formulas, displays = _formulas(text)
+    return PaperText(
+        source=source,
+        uncommented=text,
+        plain=plain,
+        body=body,
+        comments=tuple(comment for comment in comments if body.start <= comment.start < body.end),
+        formulas=formulas,
+        displays=displays,
+        tables=Spans([Span(match.start(), match.end()) for match in _TABLE.finditer(text)]),
+        captions=Spans(_captions(text)),
+        line_starts=(0, *(match.end() for match in re.finditer("\n", source))),
+    )
+
+
+def _live(source: str, match: re.Match[str]) -> bool:
+    """Whether verbatim text begins outside a comment."""
+    line = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
+    return _COMMENT.search(line) is None
+
+
+def _formulas(text: str) -> tuple[Spans, Spans]:
+    every, displays = [], []
+    for match in _MATH.finditer(text):
+        if "\n\n" in match.group() and match.group("inline"):
+            continue  # a stray dollar sign, no formula: TeX ends mathematics at a paragraph
+        span = Span(match.start(), match.end())
+        every.append(span)
+        if match.group("display"):
+            displays.append(span)
+    return Spans(every), Spans(displays)
+
+
+def _captions(text: str) -> list[Span]:
+    found: list[Span] = []
+    for match in re.finditer(r"\\caption\*?(?:\[[^\]]*\])?(?=\s*\{)", text):
+        inside = argument(text, match.end())
+        if inside is not None and (not found or inside.start >= found[-1].end):
+            found.append(inside)
+    return found

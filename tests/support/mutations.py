@@ -1,0 +1,304 @@
+"""Planting single-number faults in a paper, to see whether the gate finds every one.
+
+Nothing here uses the linker or the gate: the anchors, the printed numbers and the rule of what is a fault are
+read anew, simply and on purpose differently. `plant_faults` takes any paper with its `science_data.json`;
+`undetected` runs the gate on each of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+_LITERAL = re.compile(
+    r"(?<![\w.^_{\\-])(?P<sign>[-−+]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<fraction>\.\d+)?(?P<exp>e[-+]?\d+)?"
+    r"(?P<power>\s*\\(?:times|cdot)\s*10\s*\^\s*\{(?P<n>[-−]?\d+)\})?(?![\d])"
+)
+_ANCHORED = re.compile(r"CLAIM:(\w[\w.-]*):(\w[\w.-]*)")
+_PREFIXED = re.compile(r"(?P<before>\s|~|\\,|\{)(?P<prefix>[GMk])(?P<unit>Flops?/s|FLOPS|B/s|B\b|Flop\\per)")
+_FEWER = re.compile(r"\b(fall|drop|decreas|reduc|lower|less|declin|below|cut|under|loss)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A paper with one number that is wrong.
+
+    Attributes:
+        kind: What was done to it.
+        tex: The paper.
+        line: Line of the number.
+        anchor: `Cx:NCx` that it belongs to.
+        original: The text as it was.
+        replacement: The text as it is.
+    """
+
+    kind: str
+    tex: str
+    line: int
+    anchor: str
+    original: str
+    replacement: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} at line {self.line} ({self.anchor}): {self.original!r} -> {self.replacement!r}"
+
+
+@dataclass(frozen=True)
+class _Target:
+    start: int
+    text: str
+    value: float
+    quantum: float
+    anchor: str
+    assertion: Mapping[str, Any]
+    truth: float
+    percent: bool
+
+
+def plant_faults(tex: str, science_data: Mapping[str, Any], others: Sequence[float] = ()) -> Iterator[Fault]:
+    """Plant one fault after the other.
+
+    Args:
+        tex: A paper whose numbers are right.
+        science_data: Its registry; the `value` of an assertion is taken for the truth.
+        others: Values of other nodes, one of which a writer could take by mistake.
+
+    Yields:
+        Papers with a single wrong number each. Changes that stay within the tolerance are none.
+    """
+    for target in _targets(tex, science_data):
+        seen: set[str] = set()
+        for kind, replacement in _mutations(target, others):
+            text, drop = replacement
+            end = target.start + len(target.text)
+            if text in seen or not _leaves_tolerance(target, text, drop):
+                continue
+            seen.add(text)
+            tail = tex[end:]
+            if drop == "percent":
+                tail = tail.replace("\\%", "", 1)
+            elif drop == "add":
+                text = f"{text}\\%"
+            yield Fault(
+                kind=kind,
+                tex=tex[: target.start] + text + tail,
+                line=tex.count("\n", 0, target.start) + 1,
+                anchor=target.anchor,
+                original=target.text,
+                replacement=text + (" without %" if drop == "percent" else ""),
+            )
+        yield from _unit_faults(tex, target)
+
+
+def undetected(
+    checkpoint: Path, faults: Iterator[Fault] | Sequence[Fault], scratch: Path, *, paper: str = "paper.tex"
+) -> tuple[int, list[Fault]]:
+    """Run the strict final gate on every faulty paper.
+
+    Args:
+        checkpoint: The study.
+        faults: The faults.
+        scratch: An empty directory.
+        paper: Name of the paper in the checkpoint.
+
+    Returns:
+        How many faults were tried, and those for which no error names their line.
+    """
+    from ari.pipeline.claim_gate.gate import run_hard_gate
+
+    copy = scratch / "checkpoint"
+    shutil.copytree(checkpoint, copy)
+    tried, missed = 0, []
+    for fault in faults:
+        (copy / paper).write_text(fault.tex, encoding="utf-8")
+        report = run_hard_gate(copy, paper=copy / paper)
+        tried += 1
+        if not report.should_block or fault.line not in [error.line for error in report.errors]:
+            missed.append(fault)
+    return tried, missed
+
+
+def _assertions(science_data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for claim in science_data.get("claims", []):
+        for assertion in claim.get("numeric_assertions", []):
+            found[f"{claim.get('id')}:{assertion['id']}"] = assertion
+    return found
+
+
+def _targets(tex: str, science_data: Mapping[str, Any]) -> Iterator[_Target]:
+    """The literals that anchors stand for: the one on the anchor's line (or the next text) with its value."""
+    assertions = _assertions(science_data)
+    lines = tex.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    taken: set[int] = set()
+    done: set[str] = set()
+    for number, line in enumerate(lines):
+        comment = re.search(r"(?<!\\)%", line)
+        if comment is None:
+            continue
+        for claim, numeric in _ANCHORED.findall(line[comment.start() :]):
+            key = f"{claim}:{numeric}"
+            assertion = assertions.get(key)
+            if assertion is None or key in done or not isinstance(assertion.get("value"), (int, float)):
+                continue
+            done.add(key)
+            place = number
+            if not line[: comment.start()].strip():
+                place = next(i for i in range(number + 1, len(lines)) if re.match(r"\s*[^%\s]", lines[i]))
+            target = _target(tex, lines[place], starts[place], key, assertion, taken)
+            if target is not None:
+                taken.add(target.start)
+                yield target
+
+
+def _target(
+    tex: str, line: str, start: int, key: str, assertion: Mapping[str, Any], taken: set[int]
+) -> _Target | None:
+    text = re.sub(r"(?<!\\)%.*", "", line)
+    truth = float(assertion["value"])
+    for match in _LITERAL.finditer(text):
+        if start + match.start() in taken:
+            continue
+        percent = re.match(r"\s*\$?\\%", text[match.end() :]) is not None
+        value, quantum = _value(match)
+        target = _Target(start + match.start(), match.group(), value, quantum, key, assertion, truth, percent)
+        if percent == (assertion.get("unit") == "%") and not _off(target, value, quantum):
+            return target
+    return None
+
+
+def _value(match: re.Match[str]) -> tuple[float, float]:
+    digits = match.group("digits").replace(",", "")
+    fraction = match.group("fraction") or ""
+    power = match.group("n") or (match.group("exp") or "e0")[1:]
+    exponent = int(power.replace("−", "-"))
+    number = Decimal(digits + fraction).scaleb(exponent)
+    quantum = Decimal(1).scaleb(exponent - max(0, len(fraction) - 1))
+    return float(-number if match.group("sign") in ("-", "−") else number), float(quantum)
+
+
+def _off(target: _Target, value: float, quantum: float) -> bool:
+    """Whether a number leaves the tolerance: the rule of the documentation, written down once more."""
+    given = target.assertion.get("tolerance") or {"relative": 0.02}
+    absolute, relative = float(given.get("absolute", 0.0)), float(given.get("relative", 0.0))
+    distance = abs(value - target.truth)
+    if target.assertion.get("rounding") == "printed" or absolute == relative == 0.0:
+        return distance > 0.5000001 * quantum or (value == 0.0 and target.truth != 0.0)
+    return distance > max(absolute, relative * abs(target.truth)) * (1 + 1e-9) + 1e-300
+
+
+def _leaves_tolerance(target: _Target, text: str, drop: str) -> bool:
+    if drop:
+        return target.truth != 0.0
+    match = _LITERAL.fullmatch(text)
+    return match is not None and _off(target, *_value(match))
+
+
+def _mutations(target: _Target, others: Sequence[float]) -> Iterator[tuple[str, tuple[str, str]]]:
+    text = target.text
+    for kind, change in _CHANGES.items():
+        for replacement in change(text):
+            if replacement != text:
+                yield kind, (replacement, "")
+    places = len(text.partition(".")[2].rstrip("0")) if "." in text and "\\" not in text else 1
+    for other in others:
+        if not math.isclose(other, target.value, rel_tol=1e-3) and abs(other) < 1e6:
+            yield "value of another node", (f"{other:.{min(max(places, 1), 6)}f}", "")
+    if target.percent and target.value:
+        yield "fraction for percent", (f"{target.value / 100:.4g}", "percent")
+        yield "percent sign lost", (text, "percent")
+    elif "\\" not in text and target.assertion.get("unit") in ("", None):
+        yield "percent for plain number", (text, "add")
+
+
+def _swapped(text: str) -> Iterator[str]:
+    head = re.split(r"\\|e", text)[0]
+    for index in range(len(head) - 1):
+        a, b = head[index], head[index + 1]
+        if a.isdigit() and b.isdigit() and a != b and not (b == "0" and index == 0):
+            yield text[:index] + b + a + text[index + 2 :]
+
+
+def _digits_changed(text: str) -> Iterator[str]:
+    head = re.split(r"\\|e", text)[0]
+    for index, character in enumerate(head):
+        if character.isdigit():
+            for step in (1, 5):
+                changed = str((int(character) + step) % 10)
+                if not (index == 0 and changed == "0"):
+                    yield text[:index] + changed + text[index + 1 :]
+
+
+def _shifted(text: str) -> Iterator[str]:
+    if "," in text or "\\" in text or "e" in text:
+        return
+    sign, number = (text[0], text[1:]) if text[0] in "-−+" else ("", text)
+    whole, _, fraction = number.partition(".")
+    digits = whole + fraction
+    for places in (len(whole) - 1, len(whole) + 1):
+        padded = digits.ljust(max(places, 1), "0")
+        if 0 < places < len(padded):
+            yield f"{sign}{padded[:places]}.{padded[places:]}"
+        elif places == len(padded):
+            yield sign + padded
+        elif places == 0:
+            yield f"{sign}0.{digits}"
+
+
+def _sign_flipped(text: str) -> Iterator[str]:
+    yield text[1:] if text[0] in "-−" else f"-{text.lstrip('+')}"
+
+
+def _exponent_changed(text: str) -> Iterator[str]:
+    match = re.search(r"(?:\^\s*\{|e)([-−+]?)(\d+)", text)
+    if match is not None:
+        start, end = match.span(2)
+        yield text[:start] + str(int(match.group(2)) + 1) + text[end:]
+        if match.group(1) in ("-", "−"):
+            yield text[: match.start(1)] + text[match.end(1) :]
+
+
+_CHANGES: dict[str, Callable[[str], Iterator[str]]] = {
+    "digits swapped": _swapped,
+    "digit changed": _digits_changed,
+    "decimal point shifted": _shifted,
+    "sign flipped": _sign_flipped,
+    "exponent changed": _exponent_changed,
+}
+
+
+def _unit_faults(tex: str, target: _Target) -> Iterator[Fault]:
+    """Another prefix of the unit behind the number, where the registry says which unit it is."""
+    said = f"{target.assertion.get('unit') or ''} {target.assertion.get('metric') or ''}"
+    if not re.search(r"\b[GMk](?:Flops?/s|FLOPS|B)", said):
+        return
+    end = target.start + len(target.text)
+    line_end = tex.find("\n", end)
+    match = _PREFIXED.match(tex[end:line_end].lstrip("$}") if line_end > 0 else tex[end:])
+    if match is None:
+        return
+    offset = tex.index(match.group("prefix") + match.group("unit"), end)
+    for prefix in "GMk":
+        if prefix != match.group("prefix"):
+            yield Fault(
+                kind="unit prefix",
+                tex=tex[:offset] + prefix + tex[offset + 1 :],
+                line=tex.count("\n", 0, target.start) + 1,
+                anchor=target.anchor,
+                original=match.group("prefix") + match.group("unit"),
+                replacement=prefix + match.group("unit"),
+            )
+
+
+def speaks_of_less(sentence: str) -> bool:
+    """Whether a sentence speaks of a decrease: there a bare number may stand for a negative one."""
+    return _FEWER.search(sentence) is not None
