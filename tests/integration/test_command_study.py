@@ -62,7 +62,8 @@ def test_a_study_improves_on_its_root_and_leaves_a_sound_checkpoint(run_study):
     with Checkpoint.open(result.checkpoint) as checkpoint:
         assert checkpoint.status_counts == {"completed": 8}
         root = checkpoint.nodes[checkpoint.root_node_id]
-        assert root.metrics == {"speed": 10.0}
+        assert root.metrics["speed"] == 10.0
+        assert root.metrics["study_nodes"] == 8
         assert result.best.metrics["speed"] > root.metrics["speed"]
         assert checkpoint.best_node_id == result.best.id
     report = json.loads(

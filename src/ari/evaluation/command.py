@@ -51,6 +51,15 @@ def measurements(records: Sequence[RunRecord], work_dir: Path | None = None) -> 
         records: The node's run records, in order.
         work_dir: Where files written by the runs lie; None leaves them out.
     """
+    return {name: _measurement(values) for name, values in _seen(records, work_dir).items()}
+
+
+def repeated_values(records: Sequence[RunRecord], work_dir: Path | None = None) -> dict[str, list[float]]:
+    """Every value of each metric that the successful runs of a node printed or wrote, in their order."""
+    return {name: [value for _, value in pairs] for name, pairs in _seen(records, work_dir).items()}
+
+
+def _seen(records: Sequence[RunRecord], work_dir: Path | None) -> dict[str, list[tuple[int, float]]]:
     seen: dict[str, list[tuple[int, float]]] = {}
     for record in records:
         if record.outcome != "ok":
@@ -60,7 +69,7 @@ def measurements(records: Sequence[RunRecord], work_dir: Path | None = None) -> 
             printed = _written_metrics(record, work_dir) | printed
         for name, value in printed.items():
             seen.setdefault(name, []).append((record.index, value))
-    return {name: _measurement(values) for name, values in seen.items()}
+    return seen
 
 
 def _measurement(values: Sequence[tuple[int, float]]) -> Measurement:

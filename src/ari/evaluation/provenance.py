@@ -64,6 +64,38 @@ def _run_measured(name: str, record: RunRecord, work_dir: Path) -> bool:
     return shown not in (record.command or "") and not _stands_in_inputs(shown, record, work_dir)
 
 
+def was_written(file: str, value: object, records: Sequence[RunRecord], work_dir: Path) -> bool:
+    """Whether a run that did real work wrote a value, number or list, into a file that is unchanged since.
+
+    Args:
+        file: The `results*.json`, relative to the work folder.
+        value: The value as it stands there.
+        records: The node's run records.
+        work_dir: The node's folder.
+    """
+    from ari.execution.workdir import hash_file
+
+    path = work_dir / file
+    if not path.is_file():
+        return False
+    present = hash_file(path).sha256
+    shown = [text for text in _number_texts(value) if _digits(text) >= SIGNIFICANT_DIGITS]
+    for record in records:
+        output = record.output(file)
+        if record.outcome != "ok" or output is None or output.sha256 != present:
+            continue
+        copied = [t for t in shown if t in (record.command or "") or _stands_in_inputs(t, record, work_dir)]
+        if record.cpu_s >= MIN_CPU_SECONDS and (not shown or len(copied) < len(shown)):
+            return True
+    return False
+
+
+def _number_texts(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [text for item in value for text in _number_texts(item)]
+    return [repr(value)]
+
+
 def _printed_text(name: str, stdout: str) -> str:
     matches = re.findall(rf"{re.escape(name)}\"?\s*[:=]\s*([-+.\deE]+)", stdout)
     return matches[-1].strip() if matches else ""

@@ -29,6 +29,7 @@ from ari.orchestrator import node_dirs
 from ari.orchestrator.bfts import SearchLimits, best, exit_reason
 from ari.orchestrator.closing import SealedResult, measure_sealed
 from ari.orchestrator.creation import create_study
+from ari.orchestrator.facts import study_facts
 from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
 from ari.orchestrator.node_report import build_report, read_relative
 from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search_view
@@ -362,6 +363,7 @@ class Study:
         top = best(list(view.nodes.values()))
         if self.experiment.kind == "symbolic" and top is not None:
             self._measure_sealed()
+        self._record_facts()
         reason = self._ending or self._budget_reason()
         self.checkpoint.write_nodes_tree()
         self.checkpoint.write_results(top.id if top else None)
@@ -380,6 +382,15 @@ class Study:
                 node_id=measured.node_id,
                 metrics=measured.metrics,
                 metrics_with_metadata=measured.metadata,
+            )
+
+    def _record_facts(self) -> None:
+        for facts in study_facts(self.checkpoint, self.experiment):
+            self._append(
+                "node_evaluated",
+                node_id=facts.node_id,
+                metrics=facts.metrics,
+                metrics_with_metadata=facts.metadata,
             )
 
     def result(self, reason: str, *, interrupted: bool) -> StudyResult:

@@ -39,6 +39,7 @@ StageTool = Callable[..., Mapping[str, Any]]
 
 STAGE_TOOLS: dict[str, dict[str, str]] = {
     "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
+    "transform": {"nodes_to_science_data": "ari.transform:nodes_to_science_data"},
 }
 """Skill to its stage tools, each with the function that does the work."""
 

@@ -11,7 +11,7 @@ from ari.errors import SkillError
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-SKILLS = ("coding", "evaluator", "idea", "plot", "symbolic")
+SKILLS = ("coding", "evaluator", "idea", "plot", "symbolic", "transform")
 """Names of the skills in this distribution; the server of each is called `ari-skill-<name>`."""
 
 
@@ -20,7 +20,7 @@ def build_server(name: str, session: object) -> MCPServer:
 
     Args:
         name: The skill.
-        session: A `NodeSession`; for `idea` an `IdeaSession`, for `plot` a `StageSession`.
+        session: A `NodeSession`; for `idea` an `IdeaSession`, for skills of stages a `StageSession`.
 
     Raises:
         SkillError: When there is no such skill.

@@ -1,0 +1,1 @@
+"""From the executed tree to data that a paper may rest on."""
