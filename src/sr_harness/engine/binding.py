@@ -8,6 +8,7 @@ what is computed from them needs bounded memory.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -68,15 +69,21 @@ def numeric(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def label_text(kind: object, table: Mapping[str, float]) -> str:
+    """How a label is written in a `grouped_param`; 3.0 is `3` unless the formula itself writes `3.0`."""
+    label = str(kind)
+    if label not in table and isinstance(kind, float) and kind.is_integer():
+        return str(int(kind))
+    return label
+
+
 def group_values(node: Expression, labels: NDArray[Any]) -> Array:
     """The value of a `grouped_param` for each label."""
     table = dict(node.table)
     kinds, inverse = np.unique(labels, return_inverse=True)
     values = np.empty(len(kinds))
     for position, kind in enumerate(kinds.tolist()):
-        label = str(kind)
-        if label not in table and isinstance(kind, float) and kind.is_integer():
-            label = str(int(kind))
+        label = label_text(kind, table)
         if label in table:
             values[position] = table[label]
         elif node.value is not None:
@@ -124,7 +131,7 @@ class Binding:
     @property
     def rows(self) -> int:
         """Number of values of the result."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     def leaf_values(self, params: Mapping[str, Value]) -> list[Value]:
         """The values of the leaves, with node arrays read at the end points where they stand in a sum."""
@@ -150,14 +157,15 @@ class Binding:
 
     def parts(self) -> Iterator[Part]:
         """The data in pieces of bounded size; in one piece where they are small or cannot be cut."""
-        length = self.shape[0] if self.graph is not None and self.graph.layout else self.rows
+        rows = self.rows
+        length = self.shape[0] if self.graph is not None and self.graph.layout else rows
         step = self._graph_step_length() if self.graph is not None else self._block()
         if step >= length:
-            yield Part(0, self.rows, self)
+            yield Part(0, rows, self)
             return
         graph = self.graph
         flat = self.arrays if graph is not None else [_flattened(a) for a in self.arrays]
-        per_step = self.rows // length
+        per_step = rows // length
         for start in range(0, length, step):
             stop = min(start + step, length)
             arrays = [_cut(a, start, stop) for a in flat]
@@ -169,9 +177,13 @@ class Binding:
             yield Part(start * per_step, stop * per_step, piece)
 
     def _block(self) -> int:
-        # one or two operations need no more cache than their operands, but many blocks would cost overhead
+        # a single operation that writes straight into the result needs no blocks at all
+        if len(self.program.steps) == 1 and all(_is_float64(array) for array in self.arrays):
+            return self.rows
+        # two operations need no more cache than their operands, but many blocks would cost overhead
         block = BLOCK if len(self.program.steps) > 2 else 4 * BLOCK
-        return self.rows if self.rows <= 2 * block else block
+        rows = self.rows
+        return rows if rows <= 2 * block else block
 
     def _graph_step_length(self) -> int:
         """Steps of the first leading axis at a time; all of them where the formula looks along an axis."""
@@ -179,9 +191,13 @@ class Binding:
         assert graph is not None
         if not graph.layout or any(step.op == "delay" for step in self.program.steps):
             return self.rows
-        widest = max([self.lengths[-1], *(len(rows) for rows in graph.rows.values())])
-        cells = widest * int(np.prod(self.lengths[1:-1]))
+        widest = max([self.lengths[-1], *(graph.row_count(name) for name in graph.ends)])
+        cells = widest * math.prod(self.lengths[1:-1])
         return max(1, GRAPH_CELLS // max(1, cells))
+
+
+def _is_float64(array: Value) -> bool:
+    return array is None or np.ndim(array) == 0 or array.dtype == np.float64
 
 
 def _flattened(array: Value) -> Value:
@@ -272,8 +288,8 @@ def _last_length(graph: GraphBinding, program: Program, placed: list[Value]) -> 
         return None
     if kind == "node" and graph.structure.num_nodes is not None:
         return graph.structure.num_nodes
-    if kind in graph.rows:
-        return len(graph.rows[kind])
+    if kind in graph.ends:
+        return graph.row_count(kind)
     # a field of a relation that the formula itself does not mention
     return max(int(np.shape(array)[-1]) for array in placed if np.ndim(array))
 
@@ -296,5 +312,5 @@ def _check_lengths(
     kind = structure.kind(name)
     if kind == "node" and structure.num_nodes is not None and np.shape(array)[-1:] != (structure.num_nodes,):
         raise AlignmentError(f"{name!r} must have {structure.num_nodes} entries on the node axis")
-    if kind in graph.rows and np.shape(array)[-1:] != (len(graph.rows[kind]),):
-        raise AlignmentError(f"{name!r} must have one entry per row of {kind!r} ({len(graph.rows[kind])})")
+    if kind in graph.ends and np.shape(array)[-1:] != (graph.row_count(kind),):
+        raise AlignmentError(f"{name!r} must have one entry per row of {kind!r} ({graph.row_count(kind)})")

@@ -157,12 +157,21 @@ def substitute(expr: Expression, replacements: Mapping[str, Operand]) -> Express
     return fold(expr, swap)
 
 
-def bind(expr: Expression, values: Mapping[str, float]) -> Expression:
-    """Put numbers in place of the parameters named in `values`; variables of the same name stay."""
+def bind(expr: Expression, values: Mapping[str, float | Mapping[str, float]]) -> Expression:
+    """Put numbers in place of the parameters named in `values`; variables of the same name stay.
+
+    Args:
+        expr: The formula.
+        values: Parameter -> its value, or grouped parameter -> the value of each label. Labels that are not
+            mentioned keep the value they have.
+    """
 
     def swap(node: Expression, args: list[Expression]) -> Expression:
-        if node.op == "param" and node.name is not None and node.name in values:
-            return num(values[node.name])
+        value = values.get(node.name) if node.op in ("param", "group") and node.name is not None else None
+        if node.op == "param" and value is not None and not isinstance(value, Mapping):
+            return num(value)
+        if node.op == "group" and isinstance(value, Mapping):
+            return grouped_param(node.args[0], node.name or "", {**dict(node.table), **value}, node.value)
         if node.op == "neg":
             return neg(args[0]) if args[0] is not node.args[0] else node
         return with_args(node, tuple(args))

@@ -8,6 +8,7 @@ in blocks of rows, so that the memory needed beyond the result does not grow wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,11 @@ from numpy.typing import ArrayLike
 from .binding import Binding, bind, parameter_values
 from .expression import Expression, parameters, variables
 from .kernels import Array, Value
-from .program import compile_program, differentiate, execute
+from .program import Scratch, compile_program, differentiate, execute
 from .structure import Structure
+
+_WORTH_SCRATCH: Final = 8_192
+"""Rows from which on memory is handed on between steps; short tables are faster without the bookkeeping."""
 
 
 def evaluate(
@@ -124,11 +128,15 @@ def jacobian(
 
 def _run(binding: Binding, params: Mapping[str, Value]) -> Array:
     """Compute part by part, each straight into its place of the result."""
-    result = np.empty(binding.rows)
+    rows = binding.rows
+    result = np.empty(rows)
+    scratch = Scratch() if binding.graph is None and rows >= _WORTH_SCRATCH else None
     with np.errstate(all="ignore"):
         for start, stop, part in binding.parts():
             out = result[start:stop].reshape(part.full_shape)
-            value = execute(binding.program, part.leaf_values(params), part.graph_step, out=out)
+            value = execute(
+                binding.program, part.leaf_values(params), part.graph_step, out=out, scratch=scratch
+            )
             if value is not out:
                 out[...] = value
     return result.reshape(binding.shape)

@@ -8,8 +8,8 @@ rows that cannot be used are named in an error instead of being optimised over.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,13 @@ from ..errors import AlignmentError, FitError
 from .binding import Binding, bind
 from .build import bind as bind_values
 from .expression import Expression, parameters
+from .group_fitting import fit_groups
+from .grouping import has_groups
 from .kernels import Array
 from .least_squares import ROUNDING, Objective, Outcome, Point, descend, polish
 from .linearity import linear_parameters
 from .program import Program, compile_program
+from .rounding import rounded
 from .starts import best_distinct, candidate_values, combinations, screen, subset, sweep
 from .structure import Structure
 
@@ -30,6 +33,8 @@ SAMPLE: Final = 1_000
 _SCREEN_ROWS: Final = 200
 _SCREEN_STARTS: Final = 400
 _SHORT, _LONG = 30, 200
+_SMALLEST_SCALE: Final = 1e-290
+"""Derivatives are divided by the target's size; a smaller one would let them overflow."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,14 @@ class FitResult:
         expression: The formula with numbers in place of its parameters.
         template: The formula that was fitted.
         parameters: Value of each parameter.
-        loss: (Weighted) mean square of the residuals; inf where the formula has no finite value.
+        loss: (Weighted) mean square of the residuals; inf where the formula has no finite value, or where
+            the mean square is too large for float64.
         r2: 1 - loss / variance of the target.
         converged: Whether the loss can locally not be lowered further.
         reason: Why the fit stopped, in words.
         evaluations: Work done, in evaluations of the formula on all rows.
         rows: Number of rows.
+        groups: Value of each label of each grouped parameter.
     """
 
     expression: Expression
@@ -57,6 +64,7 @@ class FitResult:
     reason: str
     evaluations: int
     rows: int
+    groups: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def fit(
@@ -74,7 +82,8 @@ def fit(
     """Least-squares fit of `expr` to `target`.
 
     Args:
-        expr: The formula; its `param('…')` are free, their `value=` is tried first.
+        expr: The formula; its `param('…')` are free, their `value=` is tried first. Of a `grouped_param` each
+            label that occurs in the data has a value of its own; `default=` is not fitted.
         data: Columns by name.
         target: The values to be matched, of the shape that the formula has on `data`.
         weights: Weight of each row's squared residual; None counts all the same.
@@ -92,33 +101,55 @@ def fit(
             or the formula cannot be computed on some rows whatever its parameters are.
         AlignmentError: the target does not have the shape of the formula's values.
     """
+    task = Task(data, structure, target, weights, seed, max(1, restarts), local=local)
+    with np.errstate(all="ignore"):
+        if has_groups(expr):
+            return fit_groups(expr, task, max_evaluations, _fit)
+        return _fit(expr, task, max_evaluations)
+
+
+class Task(NamedTuple):
+    """What is asked of a fit, whatever form the formula is brought into."""
+
+    data: Mapping[str, ArrayLike]
+    structure: Structure | None
+    target: ArrayLike
+    weights: ArrayLike | None
+    seed: int
+    restarts: int
+    local: bool
+
+
+def _fit(expr: Expression, task: Task, max_evaluations: int) -> FitResult:
+    """Fit a formula whose free numbers are all plain parameters."""
+    data, structure = task.data, task.structure
     program = compile_program(expr)
     binding = bind(program, data, structure)
-    wanted = _checked_target(target, binding)
+    wanted = _checked_target(task.target, binding)
     _check_inputs(binding)
     linear = linear_parameters(expr)
     names = (*linear, *(name for name in parameters(expr) if name not in linear))
-    roots, scale = _weights_and_scale(weights, wanted)
+    roots, scale = _weights_and_scale(task.weights, wanted)
     objective = Objective(binding, names, len(linear), wanted.reshape(-1), roots, scale)
     limit = float(max_evaluations) * objective.rows
     if len(linear) == len(names):
         outcome = _solve_directly(objective)
     else:
-        if local:
+        if task.local:
             starts = [_given_start(objective)]
         else:
             starts = _starting_points(
-                expr, data, objective, structure, seed=seed, count=max(1, restarts), limit=0.6 * limit
+                expr, data, objective, structure, seed=task.seed, count=task.restarts, limit=0.6 * limit
             )
         outcome = _follow(objective, starts, limit)
-    return _report(expr, objective, outcome)
+    return _report(expr, objective, outcome._replace(point=rounded(objective, outcome.point)))
 
 
 def _checked_target(target: ArrayLike, binding: Binding) -> Array:
     wanted = np.asarray(target)
     if wanted.dtype.kind not in "fiub":
         raise FitError(f"the target holds values of type {wanted.dtype}; only real numbers can be fitted")
-    wanted = wanted.astype(np.float64)
+    wanted = wanted.astype(np.float64, copy=False)
     if binding.graph is None and all(a is None or np.ndim(a) == 0 for a in binding.arrays):
         binding.shape = wanted.shape  # a formula of numbers alone is the same on every row
     if wanted.shape != binding.shape:
@@ -152,6 +183,7 @@ def _weights_and_scale(weights: ArrayLike | None, wanted: Array) -> tuple[Array 
     """Square roots of the weights normalised to mean one, and the size of the target."""
     largest = float(np.max(np.abs(wanted)))
     scale = largest * float(np.sqrt(np.mean((wanted / largest) ** 2))) if largest > 0.0 else 1.0
+    scale = max(scale, _SMALLEST_SCALE)
     if weights is None:
         return None, scale
     given = np.asarray(weights, dtype=np.float64)
@@ -174,16 +206,18 @@ def _solve_directly(objective: Objective) -> Outcome:
 
 
 def _nowhere(objective: Objective) -> Point:
-    count = len(objective.names) - objective.linear_count
-    return Point(np.ones(count), np.ones(objective.linear_count), np.inf)
+    given = _given_values(objective.binding.program)
+    values = np.array([given.get(name, 1.0) for name in objective.names])
+    return Point(values[objective.linear_count :], values[: objective.linear_count], np.inf)
 
 
 def _refuse_undefined(objective: Objective) -> None:
-    """Name the rows on which a formula without non-linear parameters has no value."""
+    """Name the rows on which a formula without non-linear parameters has no value, where others have one."""
     values = objective.parameters(np.empty(0), np.ones(objective.linear_count))
     blocks = objective.blocks(values, objective.linear_seeds)
     bad = np.concatenate([~np.isfinite(rows).all(axis=1) for rows in blocks])
-    _refuse_rows("the formula's value", bad)
+    if not bad.all():
+        _refuse_rows("the formula's value", bad)
 
 
 def _starting_points(
@@ -296,8 +330,7 @@ def _report(expr: Expression, objective: Objective, outcome: Outcome) -> FitResu
     relative = point.loss / objective.rows
     constant_target = variance <= ROUNDING
     r2 = float(relative <= ROUNDING) if constant_target else 1.0 - relative / variance
-    with np.errstate(over="ignore", under="ignore"):
-        loss = float(np.float64(relative) * objective.scale * objective.scale)
+    loss = float(np.float64(relative) * objective.scale * objective.scale)
     return FitResult(
         expression=bind_values(expr, values),
         template=expr,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import AlignmentError
+from .delays import delayed, sample_times
 from .kernels import Value
 from .program import Context, Leaf, Program, Step
 from .structure import Structure
@@ -20,10 +21,8 @@ from .structure import Structure
 _COMBINED_LIMIT = 4096
 
 
-def relation_rows(
-    name: str, data: Mapping[str, Value], structure: Structure, columns: int
-) -> NDArray[np.intp]:
-    """The checked index array of a relation, shape (rows, columns)."""
+def end_points(name: str, data: Mapping[str, Value], structure: Structure, columns: int) -> NDArray[np.intp]:
+    """The checked end points of a relation, shape (columns, rows): each column lies together in memory."""
     if name not in structure.relation_names or name not in data:
         known = ", ".join(structure.relation_names) or "none"
         raise AlignmentError(f"{name!r} is not a relation of these data; relations: {known}")
@@ -37,25 +36,29 @@ def relation_rows(
     count = structure.num_nodes or 0
     if rows.size and (rows.min() < 0 or rows.max() >= count):
         raise AlignmentError(f"the relation {name!r} has end points outside 0 … {count - 1}")
-    return rows.astype(np.intp, copy=False)
+    return np.ascontiguousarray(rows.T, dtype=np.intp)
 
 
 @dataclass
 class GraphBinding:
-    """A program tied to the relations and axes of a data set."""
+    """A program tied to the relations and axes of a data set; `ends` has the end points of each relation."""
 
     structure: Structure
     layout: tuple[str, ...]
-    rows: dict[str, NDArray[np.intp]]
+    ends: dict[str, NDArray[np.intp]]
     kinds: dict[int, str | None]
     times: NDArray[np.float64] | None
+
+    def row_count(self, relation: str) -> int:
+        """Number of rows of a relation."""
+        return int(self.ends[relation].shape[1])
 
     def place(self, value: Value, context: Context, letter: str) -> Value:
         """A node array on the rows of the relation of `context`, read at the end point `letter`."""
         if context is None or np.ndim(value) == 0 or np.shape(value)[-1] == 1:
             return value
         relation, index = context
-        return np.take(value, self.rows[relation][:, index.index(letter)], axis=-1)
+        return np.take(value, self.ends[relation][index.index(letter)], axis=-1)
 
     def at_end_point(self, leaf: Leaf, array: Value) -> Value:
         """The values of a leaf inside a graph term: a node array is read at the end point of its index."""
@@ -70,39 +73,26 @@ class GraphBinding:
             return self.delayed(step, value)
         relation = step.node.name or ""
         if step.op == "gather":
-            rows = len(self.rows[relation])
+            rows = self.row_count(relation)
             shape = np.shape(value) or (1,) * (len(self.layout) + 1)
             return np.broadcast_to(value, (*shape[:-1], rows))
         summed = segment_sum(
-            value, self.rows[relation][:, 0], self.structure.num_nodes or 0, len(self.layout) + 1
+            value, self.ends[relation][0], self.structure.num_nodes or 0, len(self.layout) + 1
         )
         return self.place(summed, step.context, step.node.index[0])
 
     def delayed(self, step: Step, value: Value) -> Value:
-        """Linear interpolation along the time axis; NaN before the first sample."""
-        if self.times is None or self.structure.time_axis not in self.layout:
-            raise AlignmentError("delay(…) needs a time axis: an axis called 'time' that its operand lies on")
-        axis = self.layout.index(self.structure.time_axis) - len(self.layout) - 1
+        """A value as it was earlier along the time axis."""
+        name = self.structure.time_axis
+        if name is None or name not in self.layout:
+            raise AlignmentError(
+                "delay(…) needs a time axis that its operand lies on: an axis called 'time' or 't', or by a "
+                "unit of time such as 'year'"
+            )
+        axis = self.layout.index(name) - len(self.layout) - 1
         if np.ndim(value) == 0 or np.shape(value)[axis] == 1:
             return value
-        return interpolate(value, self.times, self.times - (step.node.value or 0.0), axis)
-
-
-def interpolate(
-    value: NDArray[np.float64], times: NDArray[np.float64], at: NDArray[np.float64], axis: int
-) -> NDArray[np.float64]:
-    """`value` sampled at `times` along `axis`, read at the times `at` by linear interpolation."""
-    along = [-1 if k == axis % value.ndim else 1 for k in range(value.ndim)]
-    if len(times) < 2:
-        return np.where(np.equal(at, times).reshape(along), value, np.nan)
-    upper = np.clip(np.searchsorted(times, at, side="left"), 1, len(times) - 1)
-    lower = upper - 1
-    part = (at - times[lower]) / (times[upper] - times[lower])
-    part = np.where((at < times[0]) | (at > times[-1]), np.nan, part)
-    part = part.reshape(along)
-    low, high = np.take(value, lower, axis=axis), np.take(value, upper, axis=axis)
-    # exact at the samples, also beside a NaN
-    return np.where(part == 0.0, low, np.where(part == 1.0, high, low + part * (high - low)))
+        return delayed(value, step.node.value or 0.0, self.times, axis, name)
 
 
 def segment_sum(value: Value, target: NDArray[np.intp], nodes: int, dimensions: int) -> NDArray[np.float64]:
@@ -130,18 +120,14 @@ def bind_graph(
     program: Program, data: Mapping[str, Value], structure: Structure, names: list[str]
 ) -> GraphBinding:
     """Tie a program to the data, checking that everything lives where it is used."""
-    rows: dict[str, NDArray[np.intp]] = {}
+    ends: dict[str, NDArray[np.intp]] = {}
     for step in program.steps:
         if step.op in ("sum", "gather"):
             name = step.node.name or ""
             columns = len(step.node.index)
-            rows[name] = relation_rows(name, data, structure, columns)
-    axis = structure.time_axis
-    times = None
-    if axis is not None and axis in data and np.asarray(data[axis]).dtype.kind in "fiub":
-        times = np.asarray(data[axis], dtype=np.float64)
+            ends[name] = end_points(name, data, structure, columns)
     layout = structure.layout(names)
-    binding = GraphBinding(structure, layout, rows, {}, times)
+    binding = GraphBinding(structure, layout, ends, {}, sample_times(data, structure))
     for leaf in program.leaves:
         binding.kinds[leaf.register] = _leaf_kind(leaf, structure)
     for step in program.steps:

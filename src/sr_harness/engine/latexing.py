@@ -173,7 +173,7 @@ def _leaf(node: Expression, digits: int | None) -> str:
     if node.op == "const":
         return r"\pi" if name == "pi" else r"\mathrm{e}"
     if node.op == "group":
-        return rf"{latex_name(name)}_{{\left[{latex_name(node.args[0].name or '')}\right]}}"
+        return rf"{{{latex_name(name)}}}_{{\left[{_leaf(node.args[0], digits)}\right]}}"
     shown = r"\mathrm{pi}" if name == "pi" else latex_name(name)
     if node.index:
         return rf"{{{shown}}}_{{{','.join(latex_name(letter) for letter in node.index)}}}"

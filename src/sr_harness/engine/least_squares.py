@@ -20,6 +20,7 @@ from .program import differentiate
 
 ROUNDING: Final = 1e-30
 """Squared relative residual at which only rounding is left."""
+_MANY_COLUMNS: Final = 16
 
 
 class Point(NamedTuple):
@@ -102,9 +103,10 @@ class Objective:
         for rows in self.blocks(values, seeds):
             if not np.isfinite(rows).all():
                 return None
-            stacked = rows if reduced is None else np.vstack([reduced, rows])
+            few = _condensed(rows) if rows.shape[1] > _MANY_COLUMNS else rows
+            stacked = few if reduced is None else np.vstack([reduced, few])
             reduced = np.asarray(np.linalg.qr(stacked, mode="r"))
-        return reduced
+        return reduced if reduced is not None and np.isfinite(reduced).all() else None
 
     def point(self, theta: Array) -> Point | None:
         """The best linear parameters for these non-linear ones; None where the formula is not finite."""
@@ -113,11 +115,10 @@ class Objective:
         reduced = self.triangle(self.parameters(theta, zero), self.linear_seeds)
         if reduced is None:
             return None
-        if count == 0:
-            return Point(theta, zero, float(np.sum(reduced[:, -1] ** 2)))
-        linear = solve(reduced[:, :-1], reduced[:, -1])
-        rest = reduced[:, -1] - reduced[:, :-1] @ linear
-        loss = float(np.sum(rest**2))
+        with np.errstate(all="ignore"):
+            linear = solve(reduced[:, :-1], reduced[:, -1]) if count else zero
+            rest = reduced[:, -1] - reduced[:, :-1] @ linear
+            loss = float(np.sum(rest**2))
         return Point(theta, linear, loss) if np.isfinite(loss) and np.isfinite(linear).all() else None
 
     def full(self, point: Point) -> Array | None:
@@ -125,11 +126,51 @@ class Objective:
         return self.triangle(self.parameters(point.theta, point.linear), self.seeds)
 
 
+def _condensed(rows: Array) -> Array:
+    """Fewer rows with the same triangular factor, where most entries are zero in few patterns.
+
+    Columns that belong to one label of many are such: rows of one label are reduced among themselves, in the
+    columns that they use, before all meet.
+    """
+    packed = np.packbits(rows != 0.0, axis=1)
+    kinds, first, inverse, counts = np.unique(
+        packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    used = [np.flatnonzero(rows[row]) for row in first]
+    if 2 * sum(min(count, len(columns)) for count, columns in zip(counts, used, strict=True)) > len(rows):
+        return rows
+    order = np.argsort(inverse.reshape(-1), kind="stable")
+    pieces = []
+    for place, columns in zip(np.split(order, np.cumsum(counts)[:-1]), used, strict=True):
+        small = np.linalg.qr(rows[np.ix_(place, columns)], mode="r")
+        piece = np.zeros((len(small), rows.shape[1]))
+        piece[:, columns] = small
+        pieces.append(piece)
+    return np.vstack(pieces) if len(kinds) else rows
+
+
 def solve(matrix: Array, right: Array, rcond: float = 1e-14) -> Array:
-    """Least squares with the columns scaled to one; of many solutions the smallest."""
-    norms = column_norms(matrix)
-    solution: Array = np.linalg.lstsq(matrix / norms, right, rcond=rcond)[0] / norms
+    """Least squares with the columns scaled to one; of many solutions the smallest.
+
+    Numbers beyond what float64 can carry through give a solution of NaN, never an exception or a warning.
+    """
+    with np.errstate(all="ignore"):
+        norms = column_norms(matrix)
+        solution: Array = _least_squares(matrix / norms, right, rcond) / norms
     return solution
+
+
+def _least_squares(matrix: Array, right: Array, rcond: float) -> Array:
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return np.full(matrix.shape[1], np.nan)
+    try:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=rcond)[0])
+    except np.linalg.LinAlgError:
+        # the singular values do not converge where entries are close to overflow
+        return np.full(matrix.shape[1], np.nan)
 
 
 def column_norms(matrix: Array) -> Array:
@@ -167,7 +208,8 @@ def descend(objective: Objective, start: Point, *, iterations: int, row_limit: f
             return Outcome(better or point, False, "the evaluations allowed are used up")
         if better is None:
             return Outcome(point, True, "no step lowers the loss any further")
-        moved = np.max(np.abs(better.theta - point.theta) / (np.abs(point.theta) + 1e-300))
+        with np.errstate(all="ignore"):
+            moved = np.max(np.abs(better.theta - point.theta) / (np.abs(point.theta) + 1e-300))
         small = small + 1 if point.loss - better.loss <= 1e-9 * point.loss or moved < 1e-13 else 0
         point = better
         if small >= 2:
@@ -179,21 +221,24 @@ class _Step:
     """The linearised problem `J·δ ≈ r` at a point, for different amounts of damping."""
 
     def __init__(self, matrix: Array, right: Array) -> None:
-        self.norms = column_norms(matrix)
-        self.matrix = matrix / self.norms
+        with np.errstate(all="ignore"):
+            self.norms = column_norms(matrix)
+            self.matrix = matrix / self.norms
         self.right = right
 
     def gradient_angle(self) -> float:
         """Largest cosine between a column and the residual."""
-        size = float(np.sqrt(np.sum(self.right**2)))
-        return float(np.max(np.abs(self.matrix.T @ self.right))) / size if size else 0.0
+        with np.errstate(all="ignore"):
+            size = float(np.sqrt(np.sum(self.right**2)))
+            return float(np.max(np.abs(self.matrix.T @ self.right))) / size if size else 0.0
 
     def solution(self, damping: float) -> Array:
         """δ for one damping, relative to the columns' norms."""
         size = self.matrix.shape[1]
         scaled = np.vstack([self.matrix, np.sqrt(damping) * np.eye(size)])
         right = np.concatenate([self.right, np.zeros(size)])
-        delta: Array = np.linalg.lstsq(scaled, right, rcond=1e-15)[0] / self.norms
+        with np.errstate(all="ignore"):
+            delta: Array = _least_squares(scaled, right, 1e-15) / self.norms
         return delta
 
 
@@ -218,14 +263,16 @@ def polish(objective: Objective, point: Point) -> Point:
     reduced = objective.full(point)
     if reduced is None or not objective.names:
         return point
-    values = np.concatenate([point.linear, point.theta]) + solve(reduced[:, :-1], reduced[:, -1])
     count = objective.linear_count
-    before = float(np.sum(reduced[:, -1] ** 2))
+    with np.errstate(all="ignore"):
+        values = np.concatenate([point.linear, point.theta]) + solve(reduced[:, :-1], reduced[:, -1])
+        before = float(np.sum(reduced[:, -1] ** 2))
     unmoved = point._replace(loss=before)
     if not np.isfinite(values).all():
         return unmoved
     checked = objective.triangle(objective.parameters(values[count:], values[:count]), {})
     if checked is None:
         return unmoved
-    loss = float(np.sum(checked**2))
+    with np.errstate(all="ignore"):
+        loss = float(np.sum(checked**2))
     return Point(values[count:], values[:count], loss) if loss <= before else unmoved

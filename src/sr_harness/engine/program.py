@@ -174,8 +174,42 @@ def _refuse(step: Step, value: Value) -> Value:
     raise AssertionError(f"{step.op} reached an executor without structure")
 
 
+class Scratch:
+    """Arrays of one shape for intermediate results, used again as soon as their values are dead.
+
+    Fresh memory costs as much as the arithmetic on it; the same few arrays stay in the processor's cache.
+    """
+
+    def __init__(self) -> None:
+        self.shape: tuple[int, ...] = ()
+        self.free: list[Value] = []
+        self.lent: dict[int, Value] = {}
+
+    def start(self, shape: tuple[int, ...]) -> None:
+        """Serve a run whose results have this shape."""
+        self.free = [] if shape != self.shape else [*self.free, *self.lent.values()]
+        self.lent = {}
+        self.shape = shape
+
+    def lend(self, register: int) -> Value:
+        """An array for the value of `register`."""
+        array = self.free.pop() if self.free else np.empty(self.shape)
+        self.lent[register] = array
+        return array
+
+    def take_back(self, register: int) -> None:
+        """The value of `register` is dead."""
+        array = self.lent.pop(register, None)
+        if array is not None:
+            self.free.append(array)
+
+
 def execute(
-    program: Program, leaves: Sequence[Value], graph: GraphStep = _refuse, out: Value = None
+    program: Program,
+    leaves: Sequence[Value],
+    graph: GraphStep = _refuse,
+    out: Value = None,
+    scratch: Scratch | None = None,
 ) -> Value:
     """Run the program on the values of its leaves.
 
@@ -184,6 +218,7 @@ def execute(
         leaves: One value per `program.leaves`, all broadcastable against each other.
         graph: How graph steps are computed.
         out: An array that receives the result, where it has the result's shape.
+        scratch: Memory for intermediate results of the shape of `out`.
 
     Returns:
         The result (`out`, where given and used).
@@ -193,18 +228,24 @@ def execute(
         registers[register] = number
     for leaf, value in zip(program.leaves, leaves, strict=True):
         registers[leaf.register] = value
+    if scratch is not None:
+        scratch.start(out.shape)
     for step, kernel in zip(program.steps, program.kernels, strict=True):
         target, _, a, b, _, _, dead, _ = step
         if kernel is None:
             registers[target] = graph(step, registers[a])
         elif target == program.result and out is not None:
             registers[target] = _into(kernel, [registers[k] for k in (a, b) if k >= 0], out)
+        elif scratch is not None:
+            registers[target] = _lent(kernel, [registers[k] for k in (a, b) if k >= 0], scratch, target)
         elif b < 0:
             registers[target] = kernel(registers[a])
         else:
             registers[target] = kernel(registers[a], registers[b])
         for register in dead:
             registers[register] = None
+            if scratch is not None:
+                scratch.take_back(register)
     return registers[program.result]
 
 
@@ -212,6 +253,13 @@ def _into(kernel: kernels.Kernel, args: list[Value], out: Value) -> Value:
     """The last step writes straight into the result, unless its operands are all scalars."""
     if any(arg.shape == out.shape for arg in args):
         return kernel(*args, out=out)
+    return kernel(*args)
+
+
+def _lent(kernel: kernels.Kernel, args: list[Value], scratch: Scratch, register: int) -> Value:
+    """An inner step writes into scratch memory, unless its operands are all scalars."""
+    if any(arg.shape == scratch.shape for arg in args):
+        return kernel(*args, out=scratch.lend(register))
     return kernel(*args)
 
 

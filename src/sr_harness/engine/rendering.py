@@ -147,7 +147,7 @@ def _leaf(node: Expression, number: Callable[[float], str], names: Collection[st
     if node.op == "group":
         pairs = ", ".join(f"{quoted(label)}: {number(value)}" for label, value in node.table)
         default = "" if node.value is None else f", default={number(node.value)}"
-        label = name_text(node.args[0].name or "", names)
+        label = _leaf(node.args[0], number, names)
         return f"grouped_param({label}, name={quoted(name)}, value={{{pairs}}}{default})"
     index = f"[{','.join(node.index)}]" if node.index else ""
     return name_text(name, names) + index

@@ -8,6 +8,7 @@ rows, all at once, with the linear parameters solved for each. Everything is det
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -117,7 +118,7 @@ def combinations(choices: list[list[float]], count: int, rng: np.random.Generato
 def screen(objective: Objective, starts: Array) -> Array:
     """The loss at every start, with the linear parameters at their best; infinite where not finite."""
     losses = np.empty(len(starts))
-    cells = max(1, int(np.prod(objective.binding.full_shape))) * (objective.linear_count + 1)
+    cells = max(1, math.prod(objective.binding.full_shape)) * (objective.linear_count + 1)
     batch = max(1, _BATCH_CELLS // cells)
     for first in range(0, len(starts), batch):
         losses[first : first + batch] = _screen_batch(objective, starts[first : first + batch])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,9 +163,20 @@ def _find_node_axis(
     return next(iter(candidates), None)
 
 
+_TIME_NAMES: Final = ("time", "t")
+_TIME_UNITS: Final = frozenset(
+    {"year", "month", "week", "day", "date", "hour", "minute", "second", "timestep", "step", "tick", "frame"}
+)
+
+
 def _find_time_axis(axes: Mapping[str, tuple[str, ...]]) -> str | None:
-    names = {axis for names in axes.values() for axis in names}
-    for preferred in ("time", "t"):
+    """The axis called `time` or `t`, else the only one that is called by a unit of time."""
+    names = list(dict.fromkeys(axis for row in axes.values() for axis in row))
+    for preferred in _TIME_NAMES:
         if preferred in names:
             return preferred
+    for wanted in (frozenset(_TIME_NAMES), _TIME_UNITS):
+        found = [name for name in names if name.casefold() in wanted or name.casefold().rstrip("s") in wanted]
+        if len(found) == 1:
+            return found[0]
     return None

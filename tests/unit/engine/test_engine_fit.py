@@ -191,3 +191,62 @@ def test_numbers_that_are_not_simple_stay_and_are_fitted_to_full_precision() -> 
     result = snap(parse("0.1234*x + 0.9876*y"), TABLE, a * TABLE["x"] + b * TABLE["y"])
     assert evaluate(result, {"x": 1.0, "y": 0.0}) == pytest.approx(a, rel=1e-13)
     assert evaluate(result, {"x": 0.0, "y": 1.0}) == pytest.approx(b, rel=1e-13)
+
+
+WILD = [
+    "param('a', value={0})*exp(param('b', value={0})*x)",
+    "1/(param('a', value={0}) + x**param('b', value=2)) + param('c')",
+    "sqrt(param('a', value={0})*x + param('b', value=1))",
+    "log(param('a', value={0})*x + param('b', value={0}))*param('c')",
+    "tanh(param('a', value={0})*x)*exp(param('b', value=-{0})*x**2)",
+    "param('a', value={0})**2*x + param('b', value={0})**3",
+]
+
+
+@pytest.mark.parametrize("form", WILD)
+@pytest.mark.parametrize("start", ["1e308", "1e160", "1e-27", "1e-300"])
+def test_wild_constants_end_in_a_result(form: str, start: str) -> None:
+    formula = parse(form.format(start))
+    for scale in (1.0, 1e-300, 1e300):
+        result = fit(formula, {"x": X}, scale * X, local=True)  # warnings are errors here
+        assert result.converged or result.reason
+        assert not (result.converged and np.isinf(result.loss) and scale <= 1.0)
+
+
+def test_a_start_without_values_is_given_back() -> None:
+    result = fit(parse("exp(param('a', value=1e6)*x)"), {"x": X}, X, local=True)
+    assert not result.converged
+    assert result.parameters == {"a": 1e6}
+    assert result.loss == np.inf
+
+
+def test_a_formula_whose_own_numbers_overflow_has_no_fit() -> None:
+    result = fit(parse("param('a')*x*1e300*1e300"), {"x": X}, X)
+    assert not result.converged
+    assert result.loss == np.inf
+
+
+def test_a_tiny_target_is_fitted() -> None:
+    result = fit(parse("param('a')*x + param('b')"), {"x": X}, 1e-305 * X)
+    assert result.parameters["a"] == pytest.approx(1e-305, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("form", "truth", "values"),
+    [
+        ("param('a')*x**param('b') + param('c')", "3*x**2 + 0.1", {"a": 3.0, "b": 2.0, "c": 0.1}),
+        ("param('a')*sin(param('b')*x) + param('c')", "2.5*sin(0.7*x) - 1", {"a": 2.5, "b": 0.7, "c": -1.0}),
+        ("param('a')*exp(param('b')*x)", "6.62607015e-34*exp(-0.3*x)", {"a": 6.62607015e-34, "b": -0.3}),
+    ],
+)
+def test_an_exact_fit_has_no_accidental_digits(form: str, truth: str, values: dict[str, float]) -> None:
+    result = fit(parse(form), {"x": X}, evaluate(parse(truth), {"x": X}))
+    assert result.parameters == values
+
+
+def test_noise_is_not_rounded_away() -> None:
+    rng = np.random.default_rng(3)
+    target = 3.0 * X + 1e-6 * rng.standard_normal(X.size)
+    slope = fit(parse("param('a')*x"), {"x": X}, target).parameters["a"]
+    assert slope == pytest.approx(float(X @ target / (X @ X)), rel=1e-14)
+    assert slope != 3.0

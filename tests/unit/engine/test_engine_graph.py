@@ -225,3 +225,46 @@ def test_the_node_axis_is_found_by_length_and_name() -> None:
     two = context({"x": ("city",), "u": ("row",), **relation}, {"x": (4,), "u": (4,), "A": (3, 2)})
     with pytest.raises(AlignmentError, match="call the axis of the nodes 'node'"):
         Structure.from_context(two)
+
+
+def series(axis: str, **coordinates: list[float]) -> tuple[dict[str, np.ndarray], Structure]:
+    data = {"x": np.array([1.0, 4.0, 9.0, 16.0]), **{k: np.array(v) for k, v in coordinates.items()}}
+    context = SimpleNamespace(
+        data=data, variable_axes={"x": (axis,)}, variable_structures={}, relation_names=(), num_nodes=None
+    )
+    return data, Structure.from_context(context)
+
+
+@pytest.mark.parametrize("axis", ["time", "t", "Time", "year", "Days", "timestep"])
+def test_the_time_axis_may_bear_a_unit_of_time(axis: str) -> None:
+    data, structure = series(axis, **{axis: [0.0, 1.0, 2.0, 3.0]})
+    values = evaluate(parse("x - delay(x, 1)"), data, structure=structure)
+    np.testing.assert_array_equal(values, [np.nan, 3.0, 5.0, 7.0])
+
+
+def test_a_lag_counts_samples_where_the_axis_has_no_numbers() -> None:
+    data, structure = series("time")
+    np.testing.assert_array_equal(
+        evaluate(parse("delay(x, 2)"), data, structure=structure), [np.nan, np.nan, 1.0, 4.0]
+    )
+    with pytest.raises(AlignmentError, match=r"counts samples and must be a whole number, not 0\.5"):
+        evaluate(parse("delay(x, 0.5)"), data, structure=structure)
+
+
+def test_a_lag_that_does_not_fit_the_series_is_refused() -> None:
+    data, structure = series("time", time=[0.0, 0.5, 1.0, 4.0])
+    with pytest.raises(AlignmentError, match=r"runs from 0 to 4; use a lag of at most 4"):
+        evaluate(parse("delay(x, 4.5)"), data, structure=structure)
+    assert np.isfinite(evaluate(parse("delay(x, 4)"), data, structure=structure)).tolist() == [
+        False, False, False, True,
+    ]  # fmt: skip
+    for wrong in ([0.0, 2.0, 1.0, 3.0], [0.0, 1.0, np.nan, 3.0]):
+        data, structure = series("time", time=wrong)
+        with pytest.raises(AlignmentError, match="sort the samples"):
+            evaluate(parse("delay(x, 1)"), data, structure=structure)
+    data, structure = series("time", time=[0.0, 1.0])
+    with pytest.raises(AlignmentError, match="4 samples lie along the axis 'time', which has 2"):
+        evaluate(parse("delay(x, 1)"), data, structure=structure)
+    data, structure = series("site", site=[0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(AlignmentError, match="an axis called 'time' or 't'"):
+        evaluate(parse("delay(x, 1)"), data, structure=structure)
