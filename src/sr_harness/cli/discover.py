@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sr_harness.cli.dynamics import Request, search_derivative, search_system
 from sr_harness.cli.output import JsonOption, print_json
 
 if TYPE_CHECKING:
@@ -41,7 +42,16 @@ def discover(
         ),
     ],
     *,
-    target: Annotated[str, typer.Option(help="Variable to explain.", show_default=False)],
+    target: Annotated[
+        str,
+        typer.Option(help="Variable to explain; dx_dt is the derivative of x by time.", show_default=False),
+    ] = "",
+    system: Annotated[
+        str, typer.Option(help="Instead of a target: the states of a system, separated by commas.")
+    ] = "",
+    time_axis: Annotated[
+        str, typer.Option(help="Axis or column of the times, for derivatives. Default: time or t.")
+    ] = "",
     inputs: Annotated[str, typer.Option(help="Inputs, separated by commas. Default: all that fit.")] = "",
     work: Annotated[
         int, typer.Option(min=1, help="Units of work; the same work gives the same result.")
@@ -56,13 +66,23 @@ def discover(
 ) -> int:
     """Search for a formula that explains one variable by others, and print the best by length and error.
 
-    Exit status 0 when a formula better than a constant was found, 1 when not.
+    A target dx_dt is the derivative of x by time, estimated from its samples. With --system x,y a right-hand
+    side is sought for every state, and the whole system is judged by integrated trajectories. Exit status 0
+    when something better than a constant was found, 1 when not.
     """
     from sr_harness.search import Budget
     from sr_harness.search import discover as search
 
     if time is not None and not time > 0:
         raise typer.BadParameter(f"{time} is not above 0", param_hint="--time")
+    if bool(target) == bool(system):
+        raise typer.BadParameter("give either --target or --system", param_hint="--target")
+    request = Request(
+        Budget(work, time), seed, _names(inputs), _names(strategies), time_axis or None, as_json=as_json
+    )
+    status = _dynamic(data, target, _names(system), request)
+    if status is not None:
+        return status
     problem = _problem(data, target, _names(inputs), drop_missing=drop_missing, seed=seed)
     for note in problem.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -79,6 +99,19 @@ def discover(
     else:
         print("\n".join(_summary(problem, result)))
     return 0 if result.best is not None and result.best.judged_nmse < 0.5 else 1
+
+
+def _dynamic(data: Path, target: str, states: list[str], request: Request) -> int | None:
+    """Search for a system or a derivative; None where neither was asked for."""
+    from sr_harness.evaluator.dynamics import derivative_target
+
+    with _context(data) as context:
+        if states:
+            return search_system(context, states, request)
+        if derivative_target(context, target) is None:
+            return None
+        with _display(quiet=request.as_json) as show:
+            return search_derivative(context, target, request, show)
 
 
 def _names(text: str) -> list[str]:

@@ -72,6 +72,13 @@ class Meter:
         """Work left to the strategy that runs now."""
         return max(0, self._limit - self.used)
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the ceiling, at least a thousandth; None where there is none."""
+        if self.budget.seconds is None:
+            return None
+        return max(1e-3, self.budget.seconds - (self._clock() - self._began))
+
     def charge(self, units: float = 1, *, allotted: bool = True) -> None:
         """Count work before it is done; a piece that no longer fits is not begun.
 

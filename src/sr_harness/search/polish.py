@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sr_harness.errors import FitError
+from sr_harness.errors import AlignmentError, FitError
 from sr_harness.search.selection import plain_cost
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def fit_template(template: Expression, space: Workspace) -> Expression | None:
                 local=True,
                 max_evaluations=FIT_WORK,
             )
-    except FitError:
+    except (FitError, AlignmentError):
+        # Without its other terms a formula may lie on fewer axes than the target.
         return None
     return result.expression
 
@@ -95,7 +96,7 @@ def snap(expression: Expression, space: Workspace) -> Expression | None:
     try:
         with np.errstate(all="ignore"):
             return engine.snap(expression, arrays.data, arrays.target, structure=arrays.structure)
-    except FitError:
+    except (FitError, AlignmentError):
         return None
 
 

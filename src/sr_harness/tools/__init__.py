@@ -15,6 +15,7 @@ from sr_harness.tools.compare_formulas import compare_formulas
 from sr_harness.tools.context import ToolContext
 from sr_harness.tools.describe_data import describe_data
 from sr_harness.tools.discover import discover
+from sr_harness.tools.dynamics import discover_system, estimate_derivative, judge_trajectories
 from sr_harness.tools.evaluate_formula import evaluate_formula
 from sr_harness.tools.fit_family import fit_family
 from sr_harness.tools.parts import ablate_formula, list_parts
@@ -56,6 +57,9 @@ _ALL = (
     ToolSpec("ablate_formula", ablate_formula),
     ToolSpec("evaluate_formula", evaluate_formula),
     ToolSpec("compare_formulas", compare_formulas),
+    ToolSpec("estimate_derivative", estimate_derivative),
+    ToolSpec("discover_system", discover_system),
+    ToolSpec("judge_trajectories", judge_trajectories),
     ToolSpec("submit_formula", submit_formula, read_only=False),
     ToolSpec("validate_context_data", validate_context_data),
 )

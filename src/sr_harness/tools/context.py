@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sr_harness.errors import ExpressionError, ProblemError, ToolError
 from sr_harness.search.candidate import Candidate, finite, measured
-from sr_harness.search.problem import Problem
+from sr_harness.search.problem import Missing, Problem
 
 if TYPE_CHECKING:
     from sr_harness.core import AgentContext
     from sr_harness.engine import Expression
+    from sr_harness.evaluator.dynamics import DerivedContext
 
 MAX_FORMULA = 20_000
 """Characters of a formula that a tool reads; a longer one is a mistake."""
@@ -28,7 +31,7 @@ class ToolContext:
 
     Attributes:
         context: The data; what is in here may be looked at without restriction.
-        target: The variable to be explained.
+        target: The variable to be explained; `dx_dt` is the derivative of a variable `x` by time.
         inputs: The variables it may be explained by.
         seed: Seed of everything random.
         work_dir: Where `submit_formula` writes.
@@ -48,9 +51,45 @@ class ToolContext:
             ToolError: When they do not make one.
         """
         try:
-            return Problem.from_context(self.context, self.target, self.inputs or None)
+            if self.derived is None:
+                return Problem.from_context(self.context, self.target, self.inputs or None)
+            return self._derivative_problem(self.derived)
         except ProblemError as error:
             raise ToolError(str(error)) from error
+
+    @cached_property
+    def derived(self) -> DerivedContext | None:
+        """The data with the target among them where it is a derivative to be estimated, else None.
+
+        Raises:
+            ToolError: The derivative of something that has none.
+        """
+        from sr_harness.evaluator.dynamics import derivative_target, with_derivative
+
+        try:
+            if derivative_target(self.context, self.target) is None:
+                return None
+            return with_derivative(self.context, self.target)
+        except ProblemError as error:
+            raise ToolError(str(error)) from error
+
+    def _derivative_problem(self, derived: DerivedContext) -> Problem:
+        """The estimated derivative explained by everything but time, or by the inputs that are named."""
+        context = derived.context
+        inputs = list(self.inputs)
+        if not inputs:
+            axes = set(context.variable_axes[self.target])
+            inputs = [
+                name
+                for name, own in context.variable_axes.items()
+                if name not in (self.target, derived.time, *context.relation_names)
+                and name not in context.variable_structures
+                and set(own) <= axes
+                and np.asarray(context.data[name]).dtype.kind in "biuf"
+            ]
+        missing: Missing = "refuse" if context.relation_names else "drop"
+        problem = Problem.from_context(context, self.target, inputs, missing=missing)
+        return replace(problem, notes=(*derived.notes, *problem.notes))
 
     @property
     def names(self) -> list[str]:

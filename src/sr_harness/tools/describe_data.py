@@ -28,10 +28,11 @@ def describe_data(ctx: ToolContext) -> Result:
 
 
 def _column(ctx: ToolContext, name: str, values: np.ndarray) -> Result:
+    context = ctx.context if ctx.derived is None else ctx.derived.context
     return {
         "name": name,
-        "description": ctx.context.variable_descriptions.get(name, ""),
-        "axes": list(ctx.context.variable_axes.get(name, ())),
+        "description": context.variable_descriptions.get(name, ""),
+        "axes": list(context.variable_axes.get(name, ())),
         "min": float(values.min()),
         "max": float(values.max()),
         "mean": float(values.mean()),

@@ -60,3 +60,59 @@ def test_mistakes_are_explained(
 ) -> None:
     assert main(["discover", str(table), *extra]) == status
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def spring(tmp_path: Path) -> Path:
+    import math
+
+    lines = ["time,x,v"]
+    for phase in (0.0, 1.0, 2.0):
+        lines += [
+            f"{k / 20},{math.cos(1.5 * k / 20 + phase)},{-1.5 * math.sin(1.5 * k / 20 + phase)}"
+            for k in range(80)
+        ]
+    path = tmp_path / "spring.csv"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_a_system_is_found_in_a_table(spring: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["discover", str(spring), "--system", "x,v", "--work", "5000"]) == 0
+    shown = capsys.readouterr().out
+    assert "dx_dt = v" in shown and "dv_dt = -2.25*x" in shown
+    assert "held out: 1 of 3 runs" in shown
+    assert main(["discover", str(spring), "--system", "x, v", "--work", "5000", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["system"] == {"x": "v", "v": "-2.25*x"}
+    assert answer["best"]["trajectory_error"] < 1e-6
+
+
+def test_a_derivative_is_a_target(spring: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["discover", str(spring), "--target", "dv_dt", "--work", "3000", "--time-axis", "time"]
+    assert main([*arguments, "--strategies", "constant,linear"]) == 0
+    shown = capsys.readouterr()
+    assert "best: dv_dt = -2.25*x" in shown.out
+    assert "ranked by integrated trajectories" in shown.out
+    assert "dv_dt was estimated along 'time'" in shown.err
+    assert main([*arguments, "--strategies", "constant,linear", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["best"]["formula"] == "-2.25*x"
+    assert answer["inputs"] == ["v", "x"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "status", "message"),
+    [
+        ([], 2, "either --target or --system"),
+        (["--target", "x", "--system", "x"], 2, "either --target or --system"),
+        (["--target", "dz_dt"], 1, "nor a variable 'z'"),
+        (["--system", "x,w"], 1, "no variable 'w'"),
+        (["--system", "x", "--time-axis", "clock"], 1, "is called 'clock'"),
+    ],
+)
+def test_mistakes_about_dynamics_are_explained(
+    spring: Path, extra: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", str(spring), *extra]) == status
+    assert message in capsys.readouterr().err

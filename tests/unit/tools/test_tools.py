@@ -23,6 +23,9 @@ NAMES = [
     "ablate_formula",
     "evaluate_formula",
     "compare_formulas",
+    "estimate_derivative",
+    "discover_system",
+    "judge_trajectories",
     "submit_formula",
     "validate_context_data",
 ]
@@ -180,3 +183,62 @@ def test_bad_rows_are_named_by_every_search(tmp_path: Path) -> None:
 
 def test_only_directories_of_the_work_dir_are_validated(tmp_path: Path) -> None:
     assert call("validate_context_data", context(tmp_path), directory="context.data")["valid"] is False
+
+
+def moving(tmp_path: Path, target: str = "dx_dt") -> ToolContext:
+    t = np.linspace(0, 6, 121)
+    columns = {"x": np.cos(1.5 * t), "v": -1.5 * np.sin(1.5 * t)}
+    return ToolContext(
+        context=AgentContext(
+            data={**columns, "time": t},
+            variable_axes=dict.fromkeys(columns, ("time",)),
+            variable_descriptions=dict.fromkeys(columns, "a state"),
+            axis_metadata={"time": {"source": "file", "size": t.size}},
+        ),
+        target=target,
+        inputs=(),
+        seed=0,
+        work_dir=tmp_path,
+    )
+
+
+def test_a_derivative_is_estimated(tmp_path: Path) -> None:
+    answer = call("estimate_derivative", moving(tmp_path), variable="x")
+    run = answer["runs"][0]
+    assert run["slopes"][40] == pytest.approx(-1.5 * np.sin(1.5 * run["times"][40]), abs=1e-5)
+    assert run["window"] > run["degree"]
+
+
+def test_a_derivative_is_a_target_of_every_tool(tmp_path: Path) -> None:
+    described = call("describe_data", moving(tmp_path))
+    assert described["target"]["name"] == "dx_dt"
+    assert "Derivative of x" in described["target"]["description"]
+    assert [row["name"] for row in described["inputs"]] == ["x", "v"]
+    assert call("evaluate_formula", moving(tmp_path), formula="v")["nrmse"] < 1e-5
+    with pytest.raises(ToolError, match="nor a variable 'z'"):
+        call("describe_data", moving(tmp_path, "dz_dt"))
+
+
+def test_a_system_is_found_and_judged_by_its_trajectories(tmp_path: Path) -> None:
+    answer = call("discover_system", moving(tmp_path, "v"), states=["x", "v"], work=4000)
+    assert answer["best"]["formulas"] == {"x": "v", "v": "-2.25*x"}
+    good = call("judge_trajectories", moving(tmp_path), system="dx_dt = v; dv_dt = -2.25*x")
+    bad = call("judge_trajectories", moving(tmp_path), system="dx_dt = v; dv_dt = -2*x")
+    assert good["trajectory_error"] < 1e-6 < 0.1 < bad["trajectory_error"]
+    alone = call("judge_trajectories", moving(tmp_path), system="dv_dt = -2.25*x")
+    assert alone["trajectory_error"] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("discover_system", {}, "name the states"),
+        ("discover_system", {"states": ["w"]}, "no variable 'w'"),
+        ("judge_trajectories", {"system": "x = v"}, "is no equation"),
+        ("judge_trajectories", {"system": " ; "}, "the system is empty"),
+        ("estimate_derivative", {"variable": "w"}, "no variable 'w'"),
+    ],
+)
+def test_tools_of_dynamics_explain_mistakes(tmp_path: Path, name: str, arguments: Any, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
+        call(name, moving(tmp_path, "v"), **arguments)

@@ -1,12 +1,12 @@
-"""Dynamics on a graph: what a node does by itself plus a sum over its neighbours.
+"""Dynamics on a graph or hypergraph: what a node does by itself plus sums of messages from its neighbours.
 
-y_i = f(x_i) + Σ_j A_ij g(x_i, x_j) with f and g sparse combinations from a dictionary of usual couplings;
-for relations of three nodes likewise with two sources.
+y_i = f(x_i) + Σ_j A_ij g(x_i, x_j) with f and g sparse combinations of the terms in
+`sr_harness.search.network_terms`; for relations of three nodes likewise with two sources. The scale inside a
+function of a good formula is then fitted as well.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -17,8 +17,10 @@ from sr_harness.engine import Expression, build
 from sr_harness.errors import ExpressionError
 from sr_harness.search.forms import weighted_sum
 from sr_harness.search.monomials import fingerprint, varies
-from sr_harness.search.problem import GraphView, Problem
-from sr_harness.search.sparse import fit_columns, forward
+from sr_harness.search.network_terms import network_terms
+from sr_harness.search.polish import fit_template
+from sr_harness.search.problem import Problem
+from sr_harness.search.sparse import SparseFit, fit_columns, forward
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.workspace import Workspace
 
@@ -28,7 +30,18 @@ MOST_ROWS = 4000
 """Node states used for the regression; the result is measured on all."""
 
 MOST_TERMS = 6
-MOST_FEATURES = 400
+COUPLINGS = 8
+"""Couplings that are each joined with a free choice of local terms: those that leave the least beside all of
+them."""
+
+SCALED = 3
+"""Fits in which the scale inside each function is fitted as well."""
+
+NOTHING = 1e-12
+"""A term below this share of the target is rounding."""
+
+SCALES = (0.3, 3.0)
+SCALABLE = ("sin", "cos", "tanh", "exp", "sigmoid")
 
 
 class Network(Strategy):
@@ -43,26 +56,71 @@ class Network(Strategy):
         return None if problem.graph is not None else "the data hold no relation between nodes"
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
-        """Each coupling alone with the local terms, then free choice among all."""
-        graph = space.problem.graph
-        assert graph is not None
-        terms, matrix, local = _features(space, graph)
-        if not terms:
-            return
+        """Free choice among all terms, then each coupling with local terms, then scales inside functions."""
+        terms, matrix, local = _features(space)
         y = space.problem.target[_rows(space)]
-        for fit in forward(matrix, y, MOST_TERMS, start=(), charge=space.charge):
-            yield weighted_sum(fit.coefficients, [terms[c] for c in fit.columns])
-        for column in range(local, len(terms)):
-            space.charge(4)
-            yield _sum(terms, matrix, y, (column,))
-            yield _sum(terms, matrix, y, (0, column))
-        for fit in forward(matrix, y, MOST_TERMS, start=(0,), charge=space.charge):
-            yield weighted_sum(fit.coefficients, [terms[c] for c in fit.columns])
+        good: list[tuple[SparseFit, Expression]] = []
+        for rough in _fits(space, matrix, y, local):
+            fit = _without_rounding(matrix, y, rough)
+            formula = weighted_sum(fit.coefficients, [terms[c] for c in fit.columns])
+            good.append((fit, formula))
+            yield formula
+        good.sort(key=lambda pair: (pair[0].residual * 10 ** len(pair[0].columns), len(pair[0].columns)))
+        for _, formula in good[:SCALED]:
+            yield from _scaled(space, formula)
 
 
-def _sum(terms: list[Expression], matrix: Floats, y: Floats, columns: tuple[int, ...]) -> Expression:
-    fit = fit_columns(matrix, y, columns)
-    return weighted_sum(fit.coefficients, [terms[c] for c in fit.columns])
+def _fits(space: Workspace, matrix: Floats, y: Floats, local: int) -> Iterator[SparseFit]:
+    yield from forward(matrix, y, MOST_TERMS, start=(), charge=space.charge)
+    space.charge(1 + matrix.shape[1] / 16)
+    promising = _beside_all_local(matrix, y, local)[:COUPLINGS]
+    for column in promising:
+        space.charge(4)
+        yield fit_columns(matrix, y, (column,))
+        yield fit_columns(matrix, y, (0, column))
+        beside = np.column_stack([matrix[:, :local], matrix[:, column]])
+        for fit in forward(beside, y, MOST_TERMS, start=(local,), charge=space.charge):
+            places = tuple(column if c == local else c for c in fit.columns)
+            yield SparseFit(places, fit.coefficients, fit.residual)
+    yield from forward(matrix, y, MOST_TERMS, start=(0,), charge=space.charge)
+
+
+def _without_rounding(matrix: Floats, y: Floats, fit: SparseFit) -> SparseFit:
+    """The fit without terms that add no more than rounding."""
+    parts = np.max(np.abs(matrix[:, list(fit.columns)]), axis=0) * np.abs(fit.coefficients)
+    kept = [c for c, part in zip(fit.columns, parts, strict=True) if part > NOTHING * np.max(np.abs(y))]
+    return fit if len(kept) in (0, len(fit.columns)) else fit_columns(matrix, y, kept)
+
+
+def _beside_all_local(matrix: Floats, y: Floats, local: int) -> list[int]:
+    """Couplings by what they leave of the target beside all local terms, the least first."""
+    scale = np.max(np.abs(matrix), axis=0)
+    basis, triangle = np.linalg.qr(matrix[:, :local] / scale[:local])
+    size = np.abs(np.diag(triangle))
+    basis = basis[:, size > 1e-10 * size.max()]
+    rest = y - basis @ (basis.T @ y)
+    free = matrix[:, local:] / scale[local:]
+    free = free - basis @ (basis.T @ free)
+    length = np.linalg.norm(free, axis=0)
+    with np.errstate(all="ignore"):
+        gain = np.where(length > 1e-9, np.abs(rest @ free) / length, 0.0)
+    return [local + int(place) for place in np.argsort(-gain, kind="stable")]
+
+
+def _scaled(space: Workspace, formula: Expression) -> Iterator[Expression]:
+    """The formula with a factor inside one of its functions, all its constants fitted again."""
+    from sr_harness.engine.expression import postorder
+    from sr_harness.search.polish import loosened, replace_node
+
+    for node in dict.fromkeys(postorder(formula)):
+        if node.op not in SCALABLE:
+            continue
+        for start in SCALES:
+            scaled = build.call(node.op, build.mul(build.num(start * 1.0000123), node.args[0]))
+            template = loosened(replace_node(formula, node, scaled))
+            fitted = None if template is None else fit_template(template, space)
+            if fitted is not None:
+                yield fitted
 
 
 def _rows(space: Workspace) -> NDArray[np.int64]:
@@ -72,16 +130,14 @@ def _rows(space: Workspace) -> NDArray[np.int64]:
     return np.sort(space.rng("network rows").choice(count, MOST_ROWS, replace=False))
 
 
-def _features(space: Workspace, graph: GraphView) -> tuple[list[Expression], Floats, int]:
+def _features(space: Workspace) -> tuple[list[Expression], Floats, int]:
     """Terms with their values on the chosen rows, the constant first, and how many of them are local."""
     rows = _rows(space)
     terms: list[Expression] = [build.num(1.0)]
     columns: list[Floats] = [np.ones(rows.size)]
     seen: set[bytes] = set()
     local = 1
-    for number, term in enumerate(itertools.chain(_local_terms(space.problem), _coupled_terms(graph))):
-        if number >= MOST_FEATURES:
-            break
+    for term in network_terms(space.problem)[1:]:
         space.charge()
         try:
             values = space.problem.predict(term)[rows]
@@ -96,76 +152,9 @@ def _features(space: Workspace, graph: GraphView) -> tuple[list[Expression], Flo
         seen.add(key)
         terms.append(term)
         columns.append(values)
-        local += term.op != "sum" and not _mentions_sum(term)
+        local += not _couples(term)
     return terms, np.column_stack(columns), local
 
 
-def _mentions_sum(term: Expression) -> bool:
-    return any(node.op == "sum" for node in term.args) or any(_mentions_sum(node) for node in term.args)
-
-
-def _local_terms(problem: Problem) -> Iterator[Expression]:
-    """Powers, products and usual functions of what a node knows by itself."""
-    nodes = [build.var(name) for name in problem.names]
-    for x in nodes:
-        yield x
-    for x in nodes:
-        yield build.pow_(x, build.num(2.0))
-        yield build.pow_(x, build.num(3.0))
-        for function in ("sin", "cos", "tanh", "exp"):
-            yield build.call(function, x)
-    for a, b in itertools.combinations(nodes, 2):
-        yield build.mul(a, b)
-
-
-def _coupled_terms(graph: GraphView) -> Iterator[Expression]:
-    """Sums over neighbours, plain, weighted by each edge field, and averaged over the neighbours."""
-    for relation in graph.relations:
-        width = graph.fields[relation].shape[1]
-        letters = ("i", "j", "k")[:width]
-        bodies = list(_pair_bodies(graph) if width == 2 else _triple_bodies(graph))
-        count = build.graph_sum(relation, letters, build.num(1.0))
-        weights = [name for name, owner in graph.edge_fields.items() if owner == relation]
-        for body in bodies:
-            yield build.graph_sum(relation, letters, body)
-        for weight in weights:
-            yield build.graph_sum(relation, letters, build.var(weight))
-            for body in bodies:
-                yield build.graph_sum(relation, letters, build.mul(build.var(weight), body))
-        for body in bodies:
-            yield build.div(build.graph_sum(relation, letters, body), count)
-
-
-def _pair_bodies(graph: GraphView) -> Iterator[Expression]:
-    """Couplings of a node i with one neighbour j."""
-    for name in graph.node_fields:
-        here, there = build.var(name, ("i",)), build.var(name, ("j",))
-        difference = build.sub(there, here)
-        yield there
-        yield difference
-        yield build.call("sin", difference)
-        yield build.mul(here, there)
-        yield build.mul(build.sub(build.num(1.0), here), there)
-        yield build.pow_(there, build.num(2.0))
-        yield build.pow_(difference, build.num(2.0))
-        yield build.pow_(difference, build.num(3.0))
-        for function in ("sin", "cos", "tanh", "exp", "sigmoid"):
-            yield build.call(function, there)
-        yield build.call("cos", difference)
-        yield build.call("tanh", difference)
-        yield build.div(there, build.add(build.num(1.0), there))
-        yield build.mul(here, build.pow_(there, build.num(2.0)))
-    for a, b in itertools.permutations(graph.node_fields, 2):
-        yield build.mul(build.var(a, ("i",)), build.var(b, ("j",)))
-
-
-def _triple_bodies(graph: GraphView) -> Iterator[Expression]:
-    """Couplings of a node i with two neighbours j and k at once."""
-    for name in graph.node_fields:
-        i, j, k = (build.var(name, (letter,)) for letter in "ijk")
-        yield build.mul(j, k)
-        yield build.mul(build.sub(build.num(1.0), i), build.mul(j, k))
-        yield build.call("sin", build.sub(build.add(j, k), build.mul(build.num(2.0), i)))
-        yield build.call("sin", build.sub(build.sub(build.mul(build.num(2.0), j), k), i))
-        yield build.add(j, k)
-        yield build.mul(i, build.mul(j, k))
+def _couples(term: Expression) -> bool:
+    return term.op == "sum" or any(_couples(node) for node in term.args)
