@@ -12,6 +12,7 @@ are rounded, too few points) the symbolic difference.
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,11 +25,12 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from ..errors import AlignmentError, ExpressionError
+from .build import var
 from .evaluation import evaluate
-from .expression import Expression, parameters, postorder, relations, variables
+from .expression import Expression, fold, parameters, postorder, relations, variables, with_args
 from .graph_points import NODES, random_graph
 from .kernels import Array
-from .precision import relative_difference
+from .precision import DIGITS, relative_difference
 from .rendering import render
 from .simplification import simplify
 
@@ -44,6 +46,12 @@ _ENOUGH: Final = 16
 _SURE_POINTS: Final = 12
 _SURE_DIGITS: Final = 40
 _LARGEST_FOR_ALGEBRA: Final = 2_000
+_NODES_A_SECOND: Final = 2_000
+"""Size per second of the limit up to which formulas are simplified first, which is sure not to use it up."""
+_NODES_TO_COMPARE: Final = 10_000
+"""Size of both per second of the limit up to which values are computed at all."""
+_SPECK: Final = 1e3
+"""Numbers smaller than this many tolerances may be the remains of a fit: they count beyond it only."""
 
 
 @dataclass(frozen=True)
@@ -88,33 +96,72 @@ def equivalent(
         An `Equivalence`.
     """
     started = time.monotonic()
-    short_a, short_b = simplify(a), simplify(b)
+    if max(a.size, b.size) <= _NODES_A_SECOND * time_limit:
+        short_a, short_b = simplify(a), simplify(b)
+    else:
+        short_a, short_b = a, b
     if short_a == short_b:
         return Equivalence("equivalent", None, "both simplify to the same formula", 0.0)
     if parameters(a) or parameters(b):
         raise ExpressionError("a formula with free parameters has no values to compare; fit or bind it first")
+    if a.size + b.size > _NODES_TO_COMPARE * time_limit:
+        how = f"formulas of {a.size} and {b.size} nodes are too large to compare in {time_limit:g} s"
+        return Equivalence("unknown", None, how)
     names = tuple(dict.fromkeys([*variables(a), *variables(b)]))
     limits = {name: _range(name, ranges) for name in names}
     if any(node.op in ("delay", "group") for formula in (a, b) for node in postorder(formula)):
-        return Equivalence(
-            "unknown", None, "formulas with delay or grouped parameters are compared as written only"
-        )
+        return _with_opaque_parts(a, b, ranges, started + time_limit - time.monotonic(), tolerance)
     if relations(a) or relations(b):
         return _on_graphs(a, b, limits, tolerance)
     comparison = _compare(a, b, names, limits, tolerance)
     found = _confirmed(a, b, comparison, tolerance, deadline=started + time_limit)
     if found is not None:
         return Equivalence("different", found, _explanation(a, b, found), comparison.largest)
-    if _agree_to_many_digits(a, b, comparison, deadline=started + time_limit):
+    digits = _agreement(a, b, comparison, deadline=started + time_limit)
+    if digits.agree:
         how = (
             f"they agree to {_SURE_DIGITS} digits at {_SURE_POINTS} points, "
             f"and in float64 at {comparison.compared}"
         )
         return Equivalence("equivalent", None, how, comparison.largest)
+    if digits.apart is not None:
+        if not (_has_rounded_numbers(a, tolerance) or _has_rounded_numbers(b, tolerance)):
+            how = _explanation(a, b, digits.apart)
+            return Equivalence("different", digits.apart, how, comparison.largest)
+        # what is not zero at a point does not simplify to zero
+        return _from_points(comparison, has_variables=bool(names), late=False)
     zero, late = _symbolic_zero(short_a, short_b, names, limits, started + time_limit - time.monotonic())
     if zero:
         return Equivalence("equivalent", None, "their difference simplifies to zero", comparison.largest)
     return _from_points(comparison, has_variables=bool(names), late=late)
+
+
+def _with_opaque_parts(
+    a: Expression,
+    b: Expression,
+    ranges: Mapping[str, tuple[float, float]] | None,
+    seconds: float,
+    tolerance: float,
+) -> Equivalence:
+    """Compare formulas with a symbol in place of each delayed series and grouped parameter.
+
+    If they agree whatever these are, they are the same; if not, the parts could still make up for it.
+    """
+    names: dict[Expression, Expression] = {}
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        if node.op not in ("delay", "group"):
+            return with_args(node, tuple(args))
+        part = node if node.op == "group" else with_args(node, tuple(args))
+        return names.setdefault(part, var(f"part {len(names) + 1}: {render(part)}"))
+
+    opaque_a, opaque_b = fold(a, swap), fold(b, swap)
+    answer = equivalent(opaque_a, opaque_b, ranges=ranges, time_limit=max(0.0, seconds), tolerance=tolerance)
+    if answer.verdict == "equivalent":
+        how = f"whatever the delayed series and grouped parameters are, {answer.how}"
+        return Equivalence("equivalent", None, how, answer.largest_difference)
+    how = "formulas with different delays or grouped parameters are compared as written only"
+    return Equivalence("unknown", None, how)
 
 
 def _on_graphs(
@@ -207,11 +254,13 @@ def _compare(
     worst += np.flatnonzero(domain)[: _WITNESSES - len(worst) // 2].tolist()
     suspects = [{name: float(points[name][k]) for name in names} for k in worst]
     largest = float(difference.max()) if both.any() else None
+    # where both have vanished, by underflow for instance, they say nothing
+    telling = both & ((u != 0.0) | (v != 0.0)) if names else both
     mixed = np.arange(count).reshape(-1, count // 2 or 1).T.reshape(-1)
     samples = [
-        {name: float(points[name][k]) for name in names} for k in mixed[both[mixed]][: 2 * _SURE_POINTS]
+        {name: float(points[name][k]) for name in names} for k in mixed[telling[mixed]][: 2 * _SURE_POINTS]
     ]
-    return _Comparison(suspects, samples, int(both.sum()), largest, floor)
+    return _Comparison(suspects, samples, int(telling.sum()), largest, floor)
 
 
 def _floor(u: Array, v: Array) -> float:
@@ -233,22 +282,44 @@ def _confirmed(
     return None
 
 
-def _agree_to_many_digits(a: Expression, b: Expression, comparison: _Comparison, *, deadline: float) -> bool:
-    """Whether the formulas agree far beyond float64, which two different formulas do not do by chance."""
-    if comparison.suspects:
-        return False
+class _Digits(NamedTuple):
+    """Whether the formulas agree far beyond float64, and a point at which they do not."""
+
+    agree: bool
+    apart: dict[str, float] | None
+
+
+def _agreement(a: Expression, b: Expression, comparison: _Comparison, *, deadline: float) -> _Digits:
+    """Compare with many digits, in which two different formulas do not agree by chance."""
     agreeing = 0
-    for point in comparison.samples:
+    doubtful = len(comparison.suspects)
+    for position, point in enumerate([*comparison.suspects, *comparison.samples]):
         if time.monotonic() > deadline:
-            return False
+            break
         difference = relative_difference(a, b, point, comparison.floor)
         if difference is None:
+            if position < doubtful:
+                break
             continue
         if difference > 10.0**-_SURE_DIGITS:
-            return False
+            return _Digits(agree=False, apart=point)
         agreeing += 1
         if agreeing == _SURE_POINTS:
-            return True
+            return _Digits(agree=True, apart=None)
+    return _Digits(agree=False, apart=None)
+
+
+def _has_rounded_numbers(expr: Expression, tolerance: float) -> bool:
+    """Whether a number of the formula may stand for another one: it is long, or very small.
+
+    Rounding a number to fewer digits than the tolerance has would show in float64 already.
+    """
+    digits = max(3, math.ceil(-math.log10(max(tolerance, 1e-300))) - 1)
+    for node in postorder(expr):
+        if node.op == "num" and node.value:
+            short = float(f"{node.value:.{digits}g}") == node.value
+            if not short or abs(node.value) < _SPECK * tolerance:
+                return True
     return False
 
 
@@ -313,4 +384,10 @@ def _from_points(comparison: _Comparison, *, has_variables: bool, late: bool) ->
 def _explanation(a: Expression, b: Expression, witness: Mapping[str, float]) -> str:
     u, v = (float(evaluate(e, witness)) for e in (a, b))
     place = ", ".join(f"{name} = {value:.6g}" for name, value in witness.items()) or "everywhere"
-    return f"at {place} one is {u:.10g}, the other {v:.10g}"
+    if f"{u:.10g}" != f"{v:.10g}":
+        return f"at {place} one is {u:.10g}, the other {v:.10g}"
+    difference = relative_difference(a, b, witness, 0.0)
+    return (
+        f"at {place} both are about {u:.10g}, but with {DIGITS} digits they differ by {difference:.2g}, "
+        "relatively"
+    )

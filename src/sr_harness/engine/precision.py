@@ -16,6 +16,8 @@ from . import kernels
 from .expression import Expression, fold
 
 DIGITS: Final = 60
+_DIGITS_TRIED: Final = (DIGITS, 100, 400, 1_000)
+_SETTLED: Final = 45
 
 
 def is_tame(expr: Expression, point: Mapping[str, float]) -> bool:
@@ -51,20 +53,45 @@ def relative_difference(
 
     Returns:
         The difference; infinity where only one of them has a real value, 0 where neither has; None where
-        the point is not tame.
+        the point is not tame or no number of digits settles the values.
     """
     import mpmath  # type: ignore[import-untyped]
 
     if not (is_tame(a, point) and is_tame(b, point)):
         return None
+    left, right = settled(a, point), settled(b, point)
+    if left is None or right is None:
+        return None
     with mpmath.workdps(DIGITS):
-        left, right = precise(a, point), precise(b, point)
         if mpmath.isnan(left) or mpmath.isnan(right):
             return 0.0 if mpmath.isnan(left) and mpmath.isnan(right) else math.inf
         if mpmath.isinf(left) or mpmath.isinf(right):
             return 0.0 if left == right else math.inf
         size = max(abs(left), abs(right), mpmath.mpf(floor))
         return float(abs(left - right) / size) if size else 0.0
+
+
+def settled(expr: Expression, point: Mapping[str, float]) -> Any:  # noqa: ANN401
+    """The value at a point, with so many digits that more of them do not change it; None where none suffice.
+
+    Cancellation, as in `(1 - cos(x))/x**2` near zero, and the sine of a huge number eat digits.
+    """
+    import mpmath
+
+    before: Any = None
+    for digits in _DIGITS_TRIED:
+        with mpmath.workdps(digits):
+            value = precise(expr, point)
+            if before is not None and _same(before, value, mpmath):
+                return value
+            before = value
+    return None
+
+
+def _same(a: Any, b: Any, m: Any) -> bool:  # noqa: ANN401
+    if m.isnan(a) or m.isnan(b):
+        return bool(m.isnan(a) and m.isnan(b))
+    return bool(a == b or abs(a - b) <= m.mpf(10) ** (-_SETTLED) * max(abs(a), abs(b)))
 
 
 def precise(expr: Expression, point: Mapping[str, float]) -> Any:  # noqa: ANN401

@@ -16,13 +16,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from . import kernels
+from . import content, kernels
 from .build import add, div, mul, neg, num, pow_, sub
 from .expression import Expression, postorder, with_args
+from .rendering import number_text
 
 _PASSES: Final = 6
 _LARGEST_POWER: Final = 64
 _MOST_FACTORS: Final = 64
+_SHORT_NUMBER: Final = 6
 _EVEN: Final = frozenset({"cos", "cosh", "abs", "sec", "sech"})
 _ODD: Final = frozenset({"sin", "tan", "sinh", "tanh", "arcsin", "arctan", "csc", "cot", "sign"})
 _NOT_NEGATIVE: Final = frozenset({"abs", "sqrt", "exp", "cosh", "sigmoid"})
@@ -154,7 +156,22 @@ def _sum(signed: Iterable[tuple[float, Expression]]) -> Expression:
     terms = [Term(n, base) for base, n in counts.items() if n != 0.0 or not (base and is_total(base))]
     if constant != 0.0 or not terms:
         terms.append(Term(constant, None))
-    return _joined_terms(terms)
+    return _factored(terms)
+
+
+def _factored(terms: list[Term]) -> Expression:
+    """A sum with what all its terms share in front, where that is plainer."""
+    total = _joined_terms(list(terms))
+    if total.op not in ("add", "sub") or total.size > content.LARGEST:
+        return total
+    common = content.common_factors(total) if all(term.base for term in terms) else None
+    if common is not None:
+        return common
+    shared = content.uniform(total)
+    if shared is None:
+        return total
+    number, rest = shared
+    return content.plainest(content.Product(number, {rest: 1}, {}), total)
 
 
 def _terms_of(sign: float, term: Expression) -> list[Term]:
@@ -243,13 +260,15 @@ def _product(sign: float, factors: list[tuple[bool, Expression]]) -> Expression:
     above, below = sign, 1.0
     upper: dict[Expression, int] = {}
     lower: dict[Expression, int] = {}
-    for is_above, factor in _flattened(factors):
+    for is_above, factor in _joined_exponentials(_below_the_line(list(_flattened(factors)))):
         if factor.op == "neg":
             above, factor = -above, factor.args[0]  # noqa: PLW2901
         if factor.op == "num" and factor.value is not None:
             above, below = (above * factor.value, below) if is_above else (above, below * factor.value)
             continue
         base, count = _whole_power(factor)
+        number, base = _without_number(base, count)
+        above, below = (above * number, below) if is_above else (above, below * number)
         side = upper if is_above else lower
         side[base] = side.get(base, 0) + count
     above, below = _reduced(above, below)
@@ -257,7 +276,14 @@ def _product(sign: float, factors: list[tuple[bool, Expression]]) -> Expression:
         return _rebuilt(sign, factors)
     if above == 0.0 and below != 0.0 and not lower and all(is_total(base) for base in upper):
         return num(0.0)
-    return _assembled(above, below, _powers(upper), _powers(lower))
+    plain = _assembled(above, below, _powers(upper), _powers(lower))
+    if above == 0.0 or below == 0.0 or not (upper or lower) or plain.size > content.LARGEST:
+        return plain
+    has_sums = any(base.op in ("add", "sub") for base in (*upper, *lower))
+    if above.is_integer() and below == 1.0 and not has_sums:
+        return plain
+    ratio = content.fraction_of(above) / content.fraction_of(below)
+    return content.plainest(content.Product(ratio, upper, lower, decimal=below == 1.0), plain)
 
 
 def _flattened(factors: Iterable[tuple[bool, Expression]]) -> Iterable[tuple[bool, Expression]]:
@@ -270,6 +296,39 @@ def _flattened(factors: Iterable[tuple[bool, Expression]]) -> Iterable[tuple[boo
             yield from ((is_above == inner_above, part) for inner_above, part in inner)
         else:
             yield is_above, factor
+
+
+def _below_the_line(factors: list[tuple[bool, Expression]]) -> list[tuple[bool, Expression]]:
+    """Factors above the line with a negative exponent go below it, if anything else is left above."""
+    sunk = [is_above and _is_negative_power(factor) for is_above, factor in factors]
+    if not any(sunk) or not any(
+        is_above and not down for (is_above, _), down in zip(factors, sunk, strict=True)
+    ):
+        return factors
+    moved = []
+    for (is_above, factor), down in zip(factors, sunk, strict=True):
+        if down:
+            inverse = _power(factor, factor.args[0], num(-(factor.args[1].value or 0.0)))
+            moved.append((False, inverse))
+        else:
+            moved.append((is_above, factor))
+    return moved
+
+
+def _is_negative_power(node: Expression) -> bool:
+    exponent = node.args[1].value if node.op == "pow" and node.args[1].op == "num" else None
+    return exponent is not None and exponent < 0.0
+
+
+def _joined_exponentials(factors: list[tuple[bool, Expression]]) -> list[tuple[bool, Expression]]:
+    """Several exponentials as one, with the sum of their exponents."""
+    exponents = [
+        (1.0 if is_above else -1.0, factor.args[0]) for is_above, factor in factors if factor.op == "exp"
+    ]
+    if len({exponent for _, exponent in exponents}) < 2:
+        return factors
+    rest = [(is_above, factor) for is_above, factor in factors if factor.op != "exp"]
+    return [*rest, (True, Expression("exp", (_sum(exponents),)))]
 
 
 def _reduced(above: float, below: float) -> tuple[float, float]:
@@ -291,6 +350,17 @@ def _whole_power(node: Expression) -> tuple[Expression, int]:
         if exponent is not None and _is_whole_power(exponent) and exponent >= 1:
             return node.args[0], int(exponent)
     return node, 1
+
+
+def _without_number(base: Expression, count: int) -> tuple[float, Expression]:
+    """The number of a product under a whole power, raised to it, and the base without it."""
+    if count == 1 or base.op not in ("mul", "div", "neg"):
+        return 1.0, base
+    number, rest = content.coefficient(base)
+    value = content.as_float(number**count)
+    if rest is None or value is None or len(number_text(value)) > _SHORT_NUMBER:
+        return 1.0, base
+    return value, rest
 
 
 def _powers(side: dict[Expression, int]) -> list[Expression]:
@@ -360,7 +430,11 @@ def _power(node: Expression, base: Expression, exponent: Expression) -> Expressi
     joined = count * value if value is not None and value > 0.0 and value.is_integer() else -1.0
     if count > 1 and _is_whole_power(joined):
         return pow_(inner, joined)
-    return with_args(node, (base, exponent))
+    result = with_args(node, (base, exponent))
+    if _is_whole_power(value) and base.op in ("mul", "div", "neg"):
+        bare = _product(1.0, [(True, result)])
+        return bare if content.cost(bare) <= content.cost(result) else result
+    return result
 
 
 def _function(node: Expression, args: tuple[Expression, ...]) -> Expression:
@@ -377,7 +451,31 @@ def _function(node: Expression, args: tuple[Expression, ...]) -> Expression:
         return _product(-1.0, [(True, Expression(node.op, (bare,)))])
     if node.op == "abs" and inner.op in _NOT_NEGATIVE:
         return inner
+    if node.op == "sqrt":
+        return _root(with_args(node, args), inner)
+    if node.op == "log" and inner.op == "exp":
+        return inner.args[0]
     return with_args(node, args)
+
+
+def _root(node: Expression, inner: Expression) -> Expression:
+    """Square roots of squares and of square numbers."""
+    base, count = _whole_power(inner)
+    if count % 2 == 0:
+        if count % 4 == 0:
+            return pow_(base, count / 2.0)
+        return Expression("abs", (base,)) if count == 2 else pow_(Expression("abs", (base,)), count / 2.0)
+    if inner.op not in ("mul", "div"):
+        return node
+    number, rest = content.coefficient(inner)
+    if rest is None or number <= 0 or number == 1:
+        return node
+    top, bottom = math.isqrt(number.numerator), math.isqrt(number.denominator)
+    if top * top != number.numerator or bottom * bottom != number.denominator:
+        return node
+    root = Expression("sqrt", (rest,))
+    result = _product(1.0, [(True, num(float(top))), (False, num(float(bottom))), (True, root)])
+    return result if result.size <= node.size else node
 
 
 def _outer_sign(node: Expression) -> tuple[float, Expression]:
