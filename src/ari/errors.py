@@ -5,6 +5,7 @@ prints both without a stack trace.
 
     AriError
     ├── ConfigError (ValueError)            a setting, option or variable has a value that cannot be used
+    │   └── WorkflowError                   workflow.yaml cannot be run as it is written
     ├── ExperimentError (ValueError)        experiment.md does not describe an experiment that can be run
     ├── FormatError (ValueError)            a file of the checkpoint is not in its documented shape
     ├── PathEscapeError (ValueError)        a path from data, a manifest or a tool call leaves its directory
@@ -36,6 +37,10 @@ class AriError(Exception):
 
 class ConfigError(AriError, ValueError):
     """A setting, option or environment variable has a value that cannot be used."""
+
+
+class WorkflowError(ConfigError):
+    """`workflow.yaml` cannot be run as it is written; the message names every fault with its line."""
 
 
 class ExperimentError(AriError, ValueError):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.agent.worker import wait_until_alone
+from ari.execution.child import wait_until_alone
 from ari.execution.processes import read_process
 from ari.orchestrator import node_dirs
 from ari.orchestrator.workers import WorkerPool, outcome_path, read_outcome, warm_up

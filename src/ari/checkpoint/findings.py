@@ -2,7 +2,8 @@ r"""What validation finds, and the notebook in which the checks write it.
 
 Codes: `json.invalid`, `jsonl.bad_line`, `gzip.invalid`, `schema.required|enum|const|type`,
 `ref.unknown_node`, `tree.cycle|depth|id_mismatch`, `lineage.broken`, `artifact.sha256`, `bundle.sha256`,
-`bundle.codedigest`, `expr.forbidden`, `path.escape`, `secret.in_settings`. `where` is empty, a JSON pointer,
+`bundle.codedigest`, `expr.forbidden`, `path.escape`, `secret.in_settings`, and for `workflow.yaml` those of
+`ari.pipeline.workflow.Fault`. `where` is empty, a JSON pointer,
 `line N`, `line N /pointer`, or `\codedigest`. A message never repeats a value of `settings.json`.
 """
 

@@ -84,12 +84,26 @@ class StageState:
     """What is known of one stage of the workflow.
 
     Attributes:
-        finished: Whether it ended.
+        finished: Whether it ended, well or badly; not while it runs, nor when a kill ended it.
+        status: `done`, `blocked`, `failed`; `running` before.
         outputs: Its products, path to SHA-256.
+        inputs: What it read, path to SHA-256; None for a file that was absent.
+        parameters: SHA-256 of its tool, parameters and list of outputs.
+        code: SHA-256 of the program that ran it.
+        reason: Why it is blocked or failed, or has to be run again.
+        summary: What was done.
+        seq: Number of the event that ended it.
     """
 
     finished: bool = False
+    status: str = "running"
     outputs: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, str | None] = field(default_factory=dict)
+    parameters: str | None = None
+    code: str | None = None
+    reason: str = ""
+    summary: str = ""
+    seq: int = 0
 
 
 @dataclass(slots=True)
@@ -339,7 +353,17 @@ def _stage_started(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _stage_finished(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
-    state.stages[event["stage"]] = StageState(finished=True, outputs=event.get("outputs", {}))
+    state.stages[event["stage"]] = StageState(
+        finished=True,
+        status=event.get("status", "done"),
+        outputs=event.get("outputs", {}),
+        inputs=event.get("inputs", {}),
+        parameters=event.get("parameters"),
+        code=event.get("code"),
+        reason=event.get("reason", ""),
+        summary=event.get("summary", ""),
+        seq=event["seq"],
+    )
     return ()
 
 

@@ -188,11 +188,11 @@ def _check_rest(study: Study) -> None:
 
 
 def _check_workflow(study: Study, file: str) -> None:
-    data = study.read(file) or b""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        study.add(file, "schema.type", "", f"not UTF-8 text (byte {error.start})")
-        return
-    if not text.strip():
-        study.add(file, "schema.required", "/stages", "the file is empty")
+    from ari.pipeline.yaml_loader import missing_inputs, parse_workflow, tool_faults
+
+    workflow, faults = parse_workflow(study.read(file) or b"", source=file)
+    if workflow is not None and not workflow.legacy:  # tools of another program are named in the older shape
+        faults = [*faults, *tool_faults(workflow), *missing_inputs(workflow, study.directory)]
+    for fault in sorted(faults):
+        where = f"line {fault.line} {fault.where}".rstrip() if fault.line else fault.where
+        study.add(file, fault.code, where, fault.message)

@@ -16,7 +16,20 @@ from typing import Annotated
 
 import typer
 
-from ari.cli import delete, migrate, projects, repair, resume, run, settings, show, status, validate, version
+from ari.cli import (
+    delete,
+    migrate,
+    paper,
+    projects,
+    repair,
+    resume,
+    run,
+    settings,
+    show,
+    status,
+    validate,
+    version,
+)
 
 EXIT_DONE = 0
 EXIT_FINDING = 1
@@ -24,7 +37,7 @@ EXIT_MISUSE = 2
 EXIT_INTERRUPTED = 130
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_COMMANDS = (run, resume, status, show, projects, delete, validate, repair, migrate, settings, version)
+_COMMANDS = (run, resume, paper, status, show, projects, delete, validate, repair, migrate, settings, version)
 
 app = typer.Typer(
     name="ari",

@@ -11,29 +11,39 @@ if TYPE_CHECKING:
     from ari.orchestrator.study import StudyResult
 
 
-def report(result: StudyResult, *, as_json: bool, quiet: bool) -> int:
-    """Print the end of a study.
+def conclude(result: StudyResult, *, paper: bool, as_json: bool, quiet: bool) -> int:
+    """Go on into the stages after the search, and print the end of both.
 
     Args:
         result: What the study returned.
+        paper: Whether to run the stages; without a result, or when interrupted, they are not run.
         as_json: One JSON document instead of text.
         quiet: The formula (or the best metric) and the checkpoint only.
 
     Returns:
-        Exit status: 0 with a result, 1 without one, 130 when interrupted.
+        Exit status: 0 with a result and every stage done, 1 otherwise, 130 when interrupted.
     """
+    from ari.cli import paper as stages
+
     for warning in result.warnings:
         note(f"warning: {warning}")
+    if not (as_json or quiet):
+        print("\n".join(found(result)))
+    ended = None
+    if paper and result.best is not None and not result.interrupted:
+        ended = stages.run_paper(result.checkpoint, silent=as_json or quiet)
     if as_json:
-        print_json(document(result))
+        print_json(document(result) | {"paper": stages.document(ended) if ended is not None else None})
     elif quiet:
         print(result.formula or _best_metric(result))
         print(result.checkpoint)
     else:
-        print("\n".join(lines(result)))
+        print("\n".join([*(stages.lines(ended) if ended is not None else []), *outlook(result)]))
     if result.interrupted:
         return 130
-    return 0 if result.best is not None else 1
+    if result.best is None:
+        return 1
+    return stages.status(ended) if ended is not None else 0
 
 
 def document(result: StudyResult) -> dict[str, Any]:
@@ -57,8 +67,8 @@ def document(result: StudyResult) -> dict[str, Any]:
     }
 
 
-def lines(result: StudyResult) -> list[str]:
-    """Compose the report for people."""
+def found(result: StudyResult) -> list[str]:
+    """Compose what the search found, for people."""
     ended = "Stopped" if result.interrupted else "Finished"
     text = [
         "",
@@ -75,9 +85,14 @@ def lines(result: StudyResult) -> list[str]:
         text += _against(result)
         text += _configuration(result)
         text += _sealed(result)
+    return text
+
+
+def outlook(result: StudyResult) -> list[str]:
+    """Compose where everything lies and what can be done next."""
     steps = next_steps(result)
     width = max(len(command) for command, _ in steps)
-    text += ["", f"Checkpoint: {result.checkpoint}", "", "Next"]
+    text = ["", f"Checkpoint: {result.checkpoint}", "", "Next"]
     return [*text, *(f"  {command:<{width}}  {why}" for command, why in steps), ""]
 
 

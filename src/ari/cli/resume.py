@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ari.cli.common import JsonOption, QuietOption, checkpoint_path
-from ari.cli.run import NodesOption, ParallelOption
+from ari.cli.run import NodesOption, PaperOption, ParallelOption
 
 
 def register(app: typer.Typer) -> None:
@@ -18,19 +18,21 @@ def register(app: typer.Typer) -> None:
 
 def resume(
     checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="The study to go on with.")],
+    *,
     nodes: NodesOption = None,
     parallel: ParallelOption = None,
+    paper: PaperOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
     """Go on with a study; nothing that was finished is done again.
 
-    With a larger --nodes a finished study is carried further.
+    With a larger --nodes a finished study is carried further. The stages of workflow.yaml follow.
     """
     from ari import settings
     from ari.checkpoint import Checkpoint
     from ari.cli.live import watch
-    from ari.cli.report import report
+    from ari.cli.report import conclude
     from ari.orchestrator import study
 
     path = checkpoint_path(checkpoint)
@@ -41,4 +43,4 @@ def resume(
         budget = int(before.state.settings.get("nodes", budget))
     with watch(before.state.goal or path.name, budget, silent=quiet or as_json) as on_event:
         result = study.resume(path, nodes=nodes, parallel=parallel, on_event=on_event)
-    return report(result, as_json=as_json, quiet=quiet)
+    return conclude(result, paper=paper, as_json=as_json, quiet=quiet)

@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ari.cli.common import JsonOption, QuietOption
+from ari.cli.common import JsonOption, QuietOption, note
 from ari.paths import next_output
 
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Experiments in the tree at most.")]
 ParallelOption = Annotated[
     int | None, typer.Option("--parallel", "-j", help="Experiments at a time; default: one a core.")
+]
+
+PaperOption = Annotated[
+    bool, typer.Option("--paper/--no-paper", help="Whether to go on into the stages after the search.")
 ]
 
 
@@ -39,23 +43,30 @@ def run(
         Path | None,
         typer.Option("--output", "-o", help="The new checkpoint; default: ./runs/<title>-<number>."),
     ] = None,
+    paper: PaperOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
     """Start a study: grow a tree of experiments until the question is answered or the budget is spent.
 
+    The stages of workflow.yaml follow: science data, figures, paper.
+
     Ctrl-C stops it cleanly; `ari resume` goes on.
     """
     from ari import settings
     from ari.cli.live import watch
-    from ari.cli.report import report
+    from ari.cli.report import conclude
     from ari.orchestrator.study import RunOptions, start
     from ari.pipeline.experiment_spec import parse_experiment, read_experiment_text
+    from ari.pipeline.yaml_loader import load_workflow, preflight, workflow_file
 
     path = experiment / "experiment.md" if experiment.is_dir() else experiment
     chosen = {"nodes": nodes, "parallel": parallel, "seed": seed, "model": model, "node_time": node_time}
     budget = settings.load(output, options=chosen).settings.nodes
     study = parse_experiment(read_experiment_text(path), folder=path.parent, name=str(path))
+    if paper:
+        for line in preflight(load_workflow(workflow_file(path.parent))):
+            note(f"note: {line}")
     options = RunOptions(
         experiment=path,
         output=output or next_output(study.title),
@@ -67,4 +78,4 @@ def run(
     )
     with watch(study.title, budget, silent=quiet or as_json) as on_event:
         result = start(options, on_event=on_event)
-    return report(result, as_json=as_json, quiet=quiet)
+    return conclude(result, paper=paper, as_json=as_json, quiet=quiet)

@@ -127,11 +127,30 @@ class StageStarted(Event):
 
 
 class StageFinished(Event):
-    """A stage of the workflow ended; its products lie in the checkpoint with these hashes."""
+    """A stage of the workflow ended; its products lie in the checkpoint with these hashes.
+
+    Attributes:
+        stage: Its name.
+        status: `done`; `blocked` when its tool forbids what follows; `failed`.
+        outputs: Its products, path to SHA-256.
+        inputs: What it read, path to SHA-256; null for a file that was absent and may be.
+        parameters: SHA-256 of its tool, parameters and list of outputs.
+        code: SHA-256 of the program's sources.
+        reason: Why it is blocked or failed, or why it has to be run again next time.
+        summary: What was done, in a line.
+        duration_s: Seconds it took.
+    """
 
     event: Literal["stage_finished"]
     stage: str
+    status: Literal["done", "blocked", "failed"] = "done"
     outputs: dict[str, Sha256] = Field(default_factory=dict)
+    inputs: dict[str, Sha256 | None] = Field(default_factory=dict)
+    parameters: Sha256 | None = None
+    code: Sha256 | None = None
+    reason: str = ""
+    summary: str = ""
+    duration_s: FiniteNumber | None = None
 
 
 class RunInterrupted(Event):

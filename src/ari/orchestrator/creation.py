@@ -32,6 +32,7 @@ from ari.pipeline.experiment_spec import (
     read_experiment_text,
     unused_parameters,
 )
+from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
 from ari.settings import Settings
 
 SYMBOLIC_METRICS: Mapping[str, bool] = {
@@ -78,6 +79,7 @@ def create_study(
     experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
     if experiment.kind == "command":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
+    _check_workflow(source.parent)
     path = output or next_output(experiment.title)
     existed = path.exists()
     try:
@@ -86,6 +88,14 @@ def create_study(
         if not existed:
             shutil.rmtree(path, ignore_errors=True)
         raise
+
+
+def _check_workflow(folder: Path) -> None:
+    """Refuse a workflow that could not be run after the search."""
+    workflow = load_workflow(workflow_file(folder))
+    faults = missing_inputs(workflow, None)
+    if faults:
+        raise faulty(workflow.source, faults)
 
 
 def _one_at_a_time(settings: Settings, *, parallel_given: bool) -> Settings:
@@ -130,6 +140,7 @@ def _set_up(
     append_idea_block(path / "experiment.md", ideas)
     atomic_write(path / "idea.json", strict_dumps(ideas, indent=True))
     atomic_write(path / "evaluation_criteria.json", criteria.to_bytes())
+    atomic_write(path / WORKFLOW, workflow_file(source.parent).read_bytes())
     atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
     checkpoint = Checkpoint.create(
         path,

@@ -79,6 +79,26 @@ def study_facts(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[Node
             yield NodeFacts(facts.node_id, fresh, facts.extractor)
 
 
+def record_facts(checkpoint: Checkpoint) -> bool:
+    """Record the facts of a finished study that was ended by a program that did not know them yet.
+
+    Returns:
+        Whether anything was recorded; the files derived from the tree are then written anew.
+    """
+    document = checkpoint.state.settings.get("experiment")
+    if document is None or checkpoint.state.finished is None:
+        return False
+    facts = list(study_facts(checkpoint, Experiment.model_validate(document)))
+    for item in facts:
+        checkpoint.append(
+            "node_evaluated", node_id=item.node_id, metrics=item.metrics, metrics_with_metadata=item.metadata
+        )
+    if facts:
+        checkpoint.write_nodes_tree()
+        checkpoint.write_results(checkpoint.best_node_id)
+    return bool(facts)
+
+
 def _all_facts(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[NodeFacts]:
     root = checkpoint.root_node_id
     if root is None:

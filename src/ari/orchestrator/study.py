@@ -8,23 +8,21 @@ way are run afresh, and everything is planned from recorded results alone.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import orjson
 
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.agent.worker import wait_until_alone
 from ari.checkpoint import Checkpoint, NodeState
 from ari.checkpoint.store import utc_now
 from ari.errors import AriError, CheckpointError
+from ari.execution.child import wait_until_alone
+from ari.execution.signals import stop_on_signals
 from ari.orchestrator import node_dirs
 from ari.orchestrator.bfts import SearchLimits, best, exit_reason
 from ari.orchestrator.closing import SealedResult, measure_sealed
@@ -104,7 +102,7 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     """
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
     settings = load(options=given).settings
-    with _stop_on_signals() as stop:
+    with stop_on_signals() as stop:
         warm_up()
         prepared = create_study(
             options.experiment, options.output, settings, parallel_given=options.parallel is not None
@@ -140,7 +138,7 @@ def resume(
     Raises:
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
-    with _stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as checkpoint:
+    with stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as checkpoint:
         warm_up()
         checkpoint.verify_data_hashes(checkpoint.path)
         _verify_source(checkpoint)
@@ -459,27 +457,3 @@ def _latex(formula: str | None, experiment: Experiment) -> str | None:
 
     right = formula.split(" = ", 1)[1]
     return f"{latex(var(experiment.target or 'y'))} = {latex(parse(right))}"
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """Let SIGINT and SIGTERM end the study at the next step; a second one ends it the usual way.
-
-    From the very first step on: a study that is being set up is set up whole, and can be resumed.
-    """
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def ask(number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

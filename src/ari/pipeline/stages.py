@@ -19,6 +19,9 @@ tool writes its files with `ari.checkpoint.files.atomic_write`, and it never ope
     incomplete     why the stage has to be run again next time although nothing in the study has changed
                    (no TeX installed, …); it counts as done
 
+*Says beforehand* what it will not be able to do on this machine, if it has an attribute `preflight`: a
+function without arguments that returns lines for people. `ari run` shows them before the search begins.
+
 *Fails* with an `AriError`: message and cure are shown, the stage is `failed`, dependants are not run.
 
 The table names each tool by `package:function`, so that a workflow can be checked without loading what its
@@ -85,6 +88,11 @@ def resolve(skill: str, tool: str) -> StageTool:
         target = STAGE_TOOLS[skill][tool]
     except KeyError:
         raise SkillError(f"there is no stage tool {skill}.{tool}", cure=known_tools(skill)) from None
+    return load(target)
+
+
+def load(target: str) -> StageTool:
+    """Load a function from its `package:function`."""
     module, _, name = target.partition(":")
     function: StageTool = getattr(import_module(module), name)
     return function
@@ -121,8 +129,12 @@ def parameter_faults(function: StageTool, parameters: Mapping[str, Any]) -> dict
     return faults | {name: f"the tool needs the parameter {name!r}" for name in missing}
 
 
-def call(request: StageCall) -> dict[str, Any]:
+def call(request: StageCall, function: StageTool | None = None) -> dict[str, Any]:
     """Call the tool of a stage, in this process.
+
+    Args:
+        request: The call.
+        function: The tool, if it has been loaded already.
 
     Returns:
         What it answered.
@@ -131,7 +143,7 @@ def call(request: StageCall) -> dict[str, Any]:
         SkillError: When there is no such tool, or it does not take what it is given.
         AriError: Whatever the tool refuses with.
     """
-    function = resolve(request.skill, request.tool)
+    function = function or resolve(request.skill, request.tool)
     faults = parameter_faults(function, request.parameters)
     if faults:
         raise SkillError(f"{request.skill}.{request.tool}: {'; '.join(faults.values())}")

@@ -20,6 +20,7 @@ from ari.cli.live import LiveProgress, PlainProgress
 from ari.cli.run import next_output
 from ari.errors import CheckpointError
 from ari.orchestrator.study import RunOptions, StudyResult
+from ari.pipeline.stage_outcome import StageOutcome, StagesResult
 
 Ari = Callable[..., Answer]
 
@@ -44,6 +45,8 @@ class PlayedStudy:
         self.resumed: dict[str, Any] = {}
         self.changes: dict[str, Any] = {}
         self.error: BaseException | None = None
+        self.papers: list[Path] = []
+        self.stages: tuple[StageOutcome, ...] = ()
 
     def start(self, options: RunOptions, *, on_event: Callable[..., None] | None = None) -> StudyResult:
         self.options = options
@@ -70,6 +73,10 @@ class PlayedStudy:
             add(checkpoint, "node_bad", "node_root", "debug")
             finish(checkpoint, "node_bad", None, error="no numbers were printed")
             return self.result(checkpoint)
+
+    def paper(self, path: Path, **_: Any) -> StagesResult:
+        self.papers.append(path)
+        return StagesResult(path, self.stages, 1.0)
 
     def resume(self, checkpoint: Path, **options: Any) -> StudyResult:
         self.resumed = {"checkpoint": checkpoint, **options}
@@ -98,6 +105,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> PlayedStudy:
     study = PlayedStudy()
     monkeypatch.setattr("ari.orchestrator.study.start", study.start)
     monkeypatch.setattr("ari.orchestrator.study.resume", study.resume)
+    monkeypatch.setattr("ari.cli.paper.run_paper", study.paper)
     return study
 
 
@@ -168,6 +176,40 @@ def test_options_reach_the_study(ari: Ari, played: PlayedStudy, experiment: Path
     assert played.options == RunOptions(
         experiment=experiment, output=output, nodes=5, parallel=2, seed=3, model="offline", node_time=9.5
     )
+
+
+def test_the_stages_follow_the_search_unless_told_not_to(
+    ari: Ari, played: PlayedStudy, experiment: Path
+) -> None:
+    assert ari("run", experiment, "--no-paper").status == 0
+    assert played.papers == []
+    played.stages = (StageOutcome("gate", "blocked", "line 7: 312.5 is not 312.4"),)
+    answer = ari("run", experiment)
+    assert answer.status == 1
+    assert [path.name for path in played.papers] == ["keplers-third-law-2"]
+    assert "BLOCKED: gate: line 7: 312.5 is not 312.4" in answer.out
+    document = json.loads(ari("resume", "runs/keplers-third-law-2", "--json").out)
+    assert document["paper"]["stages"][0]["status"] == "blocked" and document["paper"]["ok"] is False
+
+
+def test_without_a_result_or_when_interrupted_no_stage_follows(
+    ari: Ari, played: PlayedStudy, experiment: Path
+) -> None:
+    played.changes = {"interrupted": True}
+    assert ari("run", experiment).status == 130
+    played.changes = {"best": None}
+    assert ari("run", experiment).status == 1
+    assert played.papers == []
+
+
+def test_a_workflow_that_cannot_be_run_is_refused_before_the_search(
+    ari: Ari, played: PlayedStudy, experiment: Path
+) -> None:
+    (experiment.parent / "workflow.yaml").write_text("stages:\n  - {name: a, skill: nobody, tool: t}\n")
+    answer = ari("run", experiment)
+    assert answer.status == 2
+    assert "workflow.yaml, line 2: there is no skill 'nobody'" in answer.err
+    assert played.options is None
 
 
 def test_a_checkpoint_is_never_overwritten(ari: Ari, played: PlayedStudy, experiment: Path) -> None:
