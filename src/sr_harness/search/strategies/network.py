@@ -18,7 +18,7 @@ from sr_harness.errors import ExpressionError
 from sr_harness.search.forms import weighted_sum
 from sr_harness.search.monomials import fingerprint, varies
 from sr_harness.search.network_terms import network_terms
-from sr_harness.search.polish import fit_template
+from sr_harness.search.polish import fit_template, loosened
 from sr_harness.search.problem import Problem
 from sr_harness.search.sparse import SparseFit, fit_columns, forward
 from sr_harness.search.strategies.base import Strategy
@@ -34,13 +34,16 @@ COUPLINGS = 8
 """Couplings that are each joined with a free choice of local terms: those that leave the least beside all of
 them."""
 
-SCALED = 3
-"""Fits in which the scale inside each function is fitted as well."""
+SCALED_TERMS = 3
+"""Terms of the fits in which the scale inside a function is fitted as well."""
 
 NOTHING = 1e-12
 """A term below this share of the target is rounding."""
 
-SCALES = (0.3, 3.0)
+WORTH = 0.8
+"""A scale must lower the error at least to this share: a small one makes any function a straight line."""
+
+SCALES = tuple(float(scale) for scale in np.geomspace(0.247, 4.11, 11))
 SCALABLE = ("sin", "cos", "tanh", "exp", "sigmoid")
 
 
@@ -59,15 +62,17 @@ class Network(Strategy):
         """Free choice among all terms, then each coupling with local terms, then scales inside functions."""
         terms, matrix, local = _features(space)
         y = space.problem.target[_rows(space)]
-        good: list[tuple[SparseFit, Expression]] = []
+        least = np.inf
         for rough in _fits(space, matrix, y, local):
             fit = _without_rounding(matrix, y, rough)
             formula = weighted_sum(fit.coefficients, [terms[c] for c in fit.columns])
-            good.append((fit, formula))
+            if len(fit.columns) <= SCALED_TERMS:
+                least = min(least, fit.residual)
             yield formula
-        good.sort(key=lambda pair: (pair[0].residual * 10 ** len(pair[0].columns), len(pair[0].columns)))
-        for _, formula in good[:SCALED]:
-            yield from _scaled(space, formula)
+        for scaled in _scaled(space, terms, matrix, y, local=local):
+            rest = space.problem.predict(scaled)[_rows(space)] - y
+            if float(rest @ rest) < WORTH * least * float(y @ y):
+                yield scaled
 
 
 def _fits(space: Workspace, matrix: Floats, y: Floats, local: int) -> Iterator[SparseFit]:
@@ -107,20 +112,40 @@ def _beside_all_local(matrix: Floats, y: Floats, local: int) -> list[int]:
     return [local + int(place) for place in np.argsort(-gain, kind="stable")]
 
 
-def _scaled(space: Workspace, formula: Expression) -> Iterator[Expression]:
-    """The formula with a factor inside one of its functions, all its constants fitted again."""
-    from sr_harness.engine.expression import postorder
-    from sr_harness.search.polish import loosened, replace_node
+def _scaled(
+    space: Workspace, terms: list[Expression], matrix: Floats, y: Floats, *, local: int
+) -> Iterator[Expression]:
+    """The most promising plain sum of each function, with a factor inside it and few local terms."""
+    promising: dict[str, Expression] = {}
+    for column in _beside_all_local(matrix, y, local):
+        term = terms[column]
+        if term.op == "sum" and term.args[0].op in SCALABLE:
+            promising.setdefault(term.args[0].op, term)
+    for term in promising.values():
+        found: tuple[float, Expression] | None = None
+        for scale in SCALES:
+            space.charge(2)
+            scaled = _with_scale(term, scale)
+            values = space.problem.predict(scaled)[_rows(space)]
+            if not varies(values):
+                continue
+            beside = np.column_stack([matrix[:, :local], values])
+            for fit in forward(beside, y, SCALED_TERMS - 1, start=(local,), charge=space.charge):
+                if found is None or fit.residual < found[0]:
+                    chosen = [scaled if c == local else terms[c] for c in fit.columns]
+                    found = (fit.residual, weighted_sum(fit.coefficients, chosen))
+        template = None if found is None else loosened(found[1])
+        fitted = None if template is None else fit_template(template, space)
+        if fitted is not None:
+            yield fitted
 
-    for node in dict.fromkeys(postorder(formula)):
-        if node.op not in SCALABLE:
-            continue
-        for start in SCALES:
-            scaled = build.call(node.op, build.mul(build.num(start * 1.0000123), node.args[0]))
-            template = loosened(replace_node(formula, node, scaled))
-            fitted = None if template is None else fit_template(template, space)
-            if fitted is not None:
-                yield fitted
+
+def _with_scale(term: Expression, scale: float) -> Expression:
+    """`Σ f(x)` with a factor: `Σ f(scale · x)`."""
+    body = term.args[0]
+    return build.graph_sum(
+        term.name or "", term.index, build.call(body.op, build.mul(build.num(scale), body.args[0]))
+    )
 
 
 def _rows(space: Workspace) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from sr_harness.evaluator.dynamics import TrajectorySet, trajectory_error
 from sr_harness.evaluator.dynamics.derivative import SMALLEST
 from sr_harness.search.systems.candidates import length_of
 from sr_harness.search.systems.model import Constant, SystemCandidate
-from sr_harness.search.systems.rounding import freed, short_decimal
+from sr_harness.search.systems.rounding import freed, short_decimal, without_zeros
 from sr_harness.search.systems.samples import SystemSamples
 from sr_harness.search.systems.shooting import Shot, shoot
 from sr_harness.search.systems.weak import WeakEquation
@@ -25,6 +25,9 @@ SHOT_WORK, JUDGE_WORK = 150, 100
 
 LEFT_OVER = 1.3
 """A residual up to this factor of the noise is noise."""
+
+NEGLIGIBLE = 1e-4
+"""A term that moves a slope by less than this share of its spread is left out: estimates are no better."""
 
 CLEAN = 1e-6
 """Noise, as a share of a standard deviation, below which a residual counts as explained in any case."""
@@ -42,6 +45,7 @@ class Assembly:
         self.held_samples = SystemSamples.of(held) if self.judging else None
         self.spread = {name: self.train.spread(name) for name in runs.states}
         self.systems: list[SystemCandidate] = []
+        self._tried: set[str] = set()
 
     @property
     def held_out(self) -> str:
@@ -81,7 +85,14 @@ class Assembly:
         return tuple(kept)
 
     def add(self, formulas: Mapping[str, Expression]) -> None:
-        """Fit the constants of a system together, judge it, and try plain constants."""
+        """Fit the constants of a system together, judge it, try plain constants; nothing is tried twice."""
+        from sr_harness import engine
+
+        formulas = self._without_negligible(formulas)
+        name = "; ".join(engine.render(formula, digits=4) for formula in formulas.values())
+        if name in self._tried:
+            return
+        self._tried.add(name)
         self.charge(SHOT_WORK * len(formulas) + JUDGE_WORK)
         templates, values = freed(dict(formulas))
         if self.runs.network is not None:
@@ -97,6 +108,22 @@ class Assembly:
         plain = self._plain(templates, shot)
         if plain is not None:
             self.systems.append(plain)
+
+    def _without_negligible(self, formulas: Mapping[str, Expression]) -> dict[str, Expression]:
+        """The formulas without terms that move no slope noticeably."""
+        from sr_harness import engine
+
+        templates, values = freed(dict(formulas))
+        for template in templates.values():
+            slopes = self.samples.values(engine.bind(template, values))
+            bound_to = NEGLIGIBLE * float(np.std(slopes))
+            for name in engine.parameters(template):
+                without = self.samples.values(engine.bind(template, {**values, name: 0.0}))
+                with np.errstate(all="ignore"):
+                    moved = float(np.sqrt(np.mean(np.square(without - slopes))))
+                if moved <= bound_to:
+                    values[name] = 0.0
+        return {state: without_zeros(engine.bind(template, values)) for state, template in templates.items()}
 
     def _add_network(self, templates: Mapping[str, Expression], values: Mapping[str, float]) -> None:
         """The same for a network, whose constants come from the weak form."""

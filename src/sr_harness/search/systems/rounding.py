@@ -50,3 +50,23 @@ def freed(formulas: dict[str, Expression]) -> tuple[dict[str, Expression], dict[
         return with_args(node, tuple(args))
 
     return {state: fold(formula, swap) for state, formula in formulas.items()}, values
+
+
+def without_zeros(formula: Expression) -> Expression:
+    """The formula without products with 0 and without what adds 0."""
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        zero = [arg.op == "num" and arg.value == 0 for arg in args]
+        if node.op == "mul" and any(zero):
+            return build.num(0.0)
+        if node.op in ("div", "neg", "sum") and zero[0]:
+            return build.num(0.0)
+        if node.op == "add" and any(zero):
+            return args[0] if zero[1] else args[1]
+        if node.op == "sub" and zero[1]:
+            return args[0]
+        if node.op == "sub" and zero[0]:
+            return build.neg(args[1])
+        return with_args(node, tuple(args))
+
+    return fold(formula, swap)
