@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sr_harness.search import Candidate, Discovery, Event, ParetoFront, Problem
 
 VALIDATION_SHARE = 0.2
+FEWEST_ROWS = 2
 SMALLEST_VALIDATED = 40
 """From this many rows on a share of them is held out: a formula must hold there too."""
 
@@ -80,19 +81,20 @@ def discover(
     request = Request(
         Budget(work, time), seed, _names(inputs), _names(strategies), time_axis or None, as_json=as_json
     )
-    status = _dynamic(data, target, _names(system), request)
-    if status is not None:
-        return status
-    problem = _problem(data, target, _names(inputs), drop_missing=drop_missing, seed=seed)
+    with _context(data) as context:
+        status = _dynamic(context, target, _names(system), request)
+        if status is not None:
+            return status
+        problem = _problem(context, target, _names(inputs), drop_missing=drop_missing, seed=seed)
     for note in problem.notes:
         print(f"note: {note}", file=sys.stderr)
-    with _display(quiet=as_json) as show:
+    with _display(quiet=as_json) as show, _best_if_interrupted(problem, show) as watch:
         result = search(
             problem,
             budget=Budget(work, time),
             seed=seed,
             strategies=_names(strategies) or None,
-            on_event=show,
+            on_event=watch,
         )
     if as_json:
         print_json(_document(problem, result))
@@ -101,38 +103,48 @@ def discover(
     return 0 if result.best is not None and result.best.judged_nmse < 0.5 else 1
 
 
-def _dynamic(data: Path, target: str, states: list[str], request: Request) -> int | None:
+def _dynamic(context: AgentContext, target: str, states: list[str], request: Request) -> int | None:
     """Search for a system or a derivative; None where neither was asked for."""
     from sr_harness.evaluator.dynamics import derivative_target
 
-    with _context(data) as context:
-        if states:
-            return search_system(context, states, request)
-        if derivative_target(context, target) is None:
-            return None
-        with _display(quiet=request.as_json) as show:
-            return search_derivative(context, target, request, show)
+    if states:
+        return search_system(context, states, request)
+    if derivative_target(context, target) is None:
+        return None
+    with _display(quiet=request.as_json) as show:
+        return search_derivative(context, target, request, show)
 
 
 def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _problem(data: Path, target: str, inputs: list[str], *, drop_missing: bool, seed: int) -> Problem:
+def _problem(
+    context: AgentContext, target: str, inputs: list[str], *, drop_missing: bool, seed: int
+) -> Problem:
     """The problem, with some rows held out for validation where there are enough."""
     from dataclasses import replace
 
+    from sr_harness.errors import ProblemError
     from sr_harness.evaluator import make_split
     from sr_harness.search import Problem
 
-    with _context(data) as context:
+    try:
         problem = Problem.from_context(
             context, target, inputs or None, missing="drop" if drop_missing else "refuse"
         )
-        if problem.graph is not None or problem.rows < SMALLEST_VALIDATED:
-            return problem
-        split = make_split(problem.rows, seed=seed, fractions=(1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0))
-        return replace(problem.take(split.train), validation=problem.take(split.validation))
+    except ProblemError as error:
+        # the library's name of the cure is not the command line's
+        text = str(error).replace("drop them (missing='drop')", "leave them out with --drop-missing")
+        raise ProblemError(text) from error
+    if problem.rows < FEWEST_ROWS:
+        raise ProblemError(
+            f"{problem.rows} row is too few to search for a formula; give at least {FEWEST_ROWS}"
+        )
+    if problem.graph is not None or problem.rows < SMALLEST_VALIDATED:
+        return problem
+    split = make_split(problem.rows, seed=seed, fractions=(1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0))
+    return replace(problem.take(split.train), validation=problem.take(split.validation))
 
 
 @contextmanager
@@ -174,6 +186,30 @@ def _display(*, quiet: bool) -> Iterator[Callable[[Event], None]]:
         yield show
 
 
+@contextmanager
+def _best_if_interrupted(
+    problem: Problem, show: Callable[[Event], None]
+) -> Iterator[Callable[[Event], None]]:
+    """Pass events on to `show`; an interrupted search tells the best formula that it had."""
+    from sr_harness.search import ParetoFront
+
+    front = ParetoFront()
+
+    def watch(event: Event) -> None:
+        if event.candidate is not None:
+            front.add(event.candidate)
+        show(event)
+
+    try:
+        yield watch
+    except KeyboardInterrupt:
+        best = front.best()
+        if best is not None:
+            text = f"best so far: {problem.target_name} = {best.formula()}; 1 - R²: {best.nmse:.2e}"
+            print(text, file=sys.stderr)
+        raise
+
+
 def _table(front: ParetoFront, title: str) -> Table:
     from rich.table import Table
 
@@ -189,9 +225,16 @@ def _cells(candidate: Candidate) -> tuple[str, str, str, str]:
     return (
         str(candidate.complexity),
         f"{candidate.nmse:.2e}",
-        _shortened(candidate.formula(digits=5)),
+        _shortened(_readable(candidate)),
         candidate.origin,
     )
+
+
+def _readable(candidate: Candidate) -> str:
+    """The formula for the table: in its plainest form, with few digits."""
+    from sr_harness import engine
+
+    return engine.render(engine.simplify(candidate.expression), digits=5)
 
 
 def _shortened(text: str) -> str:
@@ -208,7 +251,9 @@ def _summary(problem: Problem, result: Discovery) -> list[str]:
     for event in result.events:
         if event.kind == "skipped" and "no relation" not in event.message:
             lines.append(f"{event.origin} {event.message}")
-    lines.append(f"stopped: {result.stop_reason}, {result.work_used} units of work, {problem.rows} rows")
+    held_out = 0 if problem.validation is None else problem.validation.rows
+    rows = f"{problem.rows} rows" + (f" and {held_out} held out" if held_out else "")
+    lines.append(f"stopped: {result.stop_reason}, {result.work_used} units of work, {rows}")
     if result.best is not None:
         held = result.best.validation_nmse
         tail = "" if held is None else f"; 1 - R² on held-out rows: {held:.2e}"

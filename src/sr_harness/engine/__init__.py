@@ -18,6 +18,7 @@ from .fitting import FitResult, fit
 from .latexing import latex
 from .parser import parse
 from .rendering import render
+from .rounding import without_rounding
 from .simplification import simplify
 from .snapping import free_numbers, snap
 from .structure import Structure
@@ -47,4 +48,5 @@ __all__ = [
     "to_callable",
     "to_sympy",
     "variables",
+    "without_rounding",
 ]

@@ -11,10 +11,13 @@ from typing import Final
 
 import numpy as np
 
+from .build import num
+from .expression import Expression, fold, postorder, with_args
 from .kernels import Array
 from .least_squares import ROUNDING, Objective, Point
 
 _FEW_ULPS: Final = 4 * float(np.finfo(np.float64).eps)
+_SOME_ULPS: Final = 16 * float(np.finfo(np.float64).eps)
 _WIDTHS_IF_EXACT: Final = (1e-11, 1e-13, _FEW_ULPS)
 """An exact fit of badly conditioned parameters loses some more digits; the loss decides."""
 _EXACT: Final = 1e6 * ROUNDING
@@ -24,11 +27,36 @@ _MOST_SINGLE: Final = 12
 
 def shorter(value: float, width: float) -> float:
     """The number with the fewest digits within `width` (relative) of `value`; itself if none has fewer."""
-    for digits in range(1, _MOST_DIGITS + 1):
+    most = float(f"{value:.{_MOST_DIGITS}g}")
+    if abs(most - value) > width * abs(value):
+        return value
+    for digits in range(1, _MOST_DIGITS):
         candidate = float(f"{value:.{digits}g}")
         if abs(candidate - value) <= width * abs(value):
             return candidate
-    return value
+    return most
+
+
+def without_rounding(expr: Expression) -> Expression:
+    """The formula with numbers a few units in the last place from a shorter one made that one.
+
+    Such digits are what arithmetic leaves behind (3.0000000000000004); they carry nothing of the data.
+    """
+
+    short = {
+        node.value: shorter(node.value, _SOME_ULPS)
+        for node in postorder(expr)
+        if node.value is not None and node.op == "num" and not node.value.is_integer()
+    }
+    if all(value == kept for value, kept in short.items()):
+        return expr
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        if node.op == "num" and node.value in short:
+            return num(short[node.value])
+        return with_args(node, tuple(args))
+
+    return fold(expr, swap)
 
 
 def rounded(objective: Objective, point: Point) -> Point:

@@ -59,7 +59,7 @@ class _Builder:
         if self.exact:
             fraction = Fraction(repr(value))
             return self.sp.Rational(fraction.numerator, fraction.denominator)
-        return self.sp.Float(value, 17)
+        return self.sp.Float(value)
 
     def symbol(self, name: str) -> Any:  # noqa: ANN401
         if name in self.positive:

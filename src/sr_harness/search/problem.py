@@ -267,5 +267,5 @@ def check_names(names: Collection[str], known: Collection[str], what: str) -> No
         if name not in known:
             near = difflib.get_close_matches(name, list(known), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            names = ", ".join(map(repr, sorted(known)))
-            raise ProblemError(f"there is no {what} {name!r}.{hint} Known: {names}")
+            listed = ", ".join(map(repr, sorted(set(known))))
+            raise ProblemError(f"there is no {what} {name!r}.{hint} Known: {listed}")

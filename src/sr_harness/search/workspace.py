@@ -77,6 +77,7 @@ class Workspace:
         """
         from sr_harness import engine
 
+        expression = engine.without_rounding(expression)
         if expression in self._known:
             return None
         self.charge()

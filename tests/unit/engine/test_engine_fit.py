@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sr_harness.engine import evaluate, fit, free_numbers, jacobian, parse, render, snap
+from sr_harness.engine import evaluate, fit, free_numbers, jacobian, parse, render, snap, without_rounding
 from sr_harness.errors import AlignmentError, FitError
 
 X = np.linspace(0.1, 10.0, 200)
@@ -250,3 +250,10 @@ def test_noise_is_not_rounded_away() -> None:
     slope = fit(parse("param('a')*x"), {"x": X}, target).parameters["a"]
     assert slope == pytest.approx(float(X @ target / (X @ X)), rel=1e-14)
     assert slope != 3.0
+
+
+def test_numbers_lose_what_arithmetic_left_behind() -> None:
+    left = parse("2.9999999999999996*x + 0.30000000000000004 + 0.282094791773878 - 1.0000000000000009*x**0.5")
+    assert render(without_rounding(left)) == "3*x + 0.3 + 0.282094791773878 - 1*x**0.5"
+    kept = parse("0.123456789012345*x + 3.00000000001")
+    assert without_rounding(kept) is kept

@@ -116,3 +116,46 @@ def test_mistakes_about_dynamics_are_explained(
 ) -> None:
     assert main(["discover", str(spring), *extra]) == status
     assert message in capsys.readouterr().err
+
+
+def _awkward_table(path, rows=60):
+    numbers = [1 + 0.1 * k for k in range(rows)]
+    lines = ["wind speed,power"] + [f"{v},{0.6 * v**3!r}" for v in numbers]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_renamed_columns_are_told_once_and_held_out_rows_are_counted(tmp_path, capsys):
+    table = _awkward_table(tmp_path / "wind.csv")
+    assert main(["discover", str(table), "--target", "power", "--work", "3000"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "note: column 'wind speed' is called wind_speed here\n"
+    assert "48 rows and 12 held out" in out
+    assert "best: power = 0.6*wind_speed**3" in out
+
+
+def test_bad_data_are_answered_with_the_options_of_the_command(tmp_path, capsys):
+    table = tmp_path / "gaps.csv"
+    table.write_text("x,y\n1,2\nnan,3\n3,4\n", encoding="utf-8")
+    assert main(["discover", str(table), "--target", "y"]) == 1
+    assert "leave them out with --drop-missing" in capsys.readouterr().err
+    table.write_text("x,y\n1,2\n", encoding="utf-8")
+    assert main(["discover", str(table), "--target", "y"]) == 1
+    assert "1 row is too few to search for a formula; give at least 2" in capsys.readouterr().err
+    assert main(["discover", str(table), "--target", "y", "--inputs", "z"]) == 1
+    assert "there is no input 'z'. Known: 'row', 'x', 'y'" in capsys.readouterr().err
+
+
+def test_an_interrupted_search_tells_the_best_formula_so_far(tmp_path, capsys, monkeypatch):
+    import sr_harness.search as search
+
+    real = search.discover
+
+    def interrupted(problem, *, on_event, **options):
+        real(problem, on_event=on_event, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "discover", interrupted)
+    table = _awkward_table(tmp_path / "wind.csv")
+    assert main(["discover", str(table), "--target", "power", "--work", "3000"]) == 130
+    assert "best so far: power = 0.6*wind_speed**3; 1 - R²: " in capsys.readouterr().err
