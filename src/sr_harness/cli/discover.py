@@ -237,6 +237,16 @@ def _readable(candidate: Candidate) -> str:
     return engine.render(engine.simplify(candidate.expression), digits=5)
 
 
+def _closed_form(candidate: Candidate) -> str | None:
+    """An exact formula with closed forms in place of long numbers; None where there are none."""
+    from sr_harness import engine
+
+    if not candidate.exact:
+        return None
+    closed = engine.recognise(candidate.expression)
+    return None if closed == candidate.expression else engine.render(closed)
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 1] + "…"
 
@@ -258,6 +268,9 @@ def _summary(problem: Problem, result: Discovery) -> list[str]:
         held = result.best.validation_nmse
         tail = "" if held is None else f"; 1 - R² on held-out rows: {held:.2e}"
         lines.append(f"best: {problem.target_name} = {result.best.formula()}{tail}")
+        closed = _closed_form(result.best)
+        if closed is not None:
+            lines.append(f"that is: {problem.target_name} = {closed}")
     return lines
 
 

@@ -16,6 +16,7 @@ from .evaluation import compile_, evaluate, jacobian, to_callable
 from .expression import Expression, complexity, parameters, relations, variables
 from .fitting import FitResult, fit
 from .latexing import latex
+from .numbers import recognise
 from .parser import parse
 from .rendering import render
 from .rounding import without_rounding
@@ -40,6 +41,7 @@ __all__ = [
     "latex",
     "parameters",
     "parse",
+    "recognise",
     "relations",
     "render",
     "simplify",

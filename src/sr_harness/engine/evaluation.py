@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .binding import Binding, bind, parameter_values
-from .expression import Expression, parameters, variables
+from .expression import Expression, parameters, relations, variables
 from .kernels import Array, Value
 from .program import Scratch, compile_program, differentiate, execute
 from .structure import Structure
@@ -71,17 +71,21 @@ def compile_(
     return run
 
 
-def to_callable(expr: Expression, names: Sequence[str] | None = None) -> Callable[..., Array]:
+def to_callable(
+    expr: Expression, names: Sequence[str] | None = None, *, structure: Structure | None = None
+) -> Callable[..., Array]:
     """The formula as a function of arrays.
 
     Args:
         expr: The formula; parameters must have start values or be passed by keyword.
-        names: Order of the positional arguments; by default the order of `variables(expr)`.
+        names: Order of the positional arguments; by default the order of `variables(expr)`, then that of
+            `relations(expr)`.
+        structure: As in `evaluate`.
 
     Returns:
-        `f(*arrays, **by_name)`, where keywords give further columns or parameters.
+        `f(*arrays, **by_name)`, where keywords give further columns, relations, axes or parameters.
     """
-    order = tuple(variables(expr) if names is None else names)
+    order = tuple((*variables(expr), *relations(expr)) if names is None else names)
     free = frozenset(parameters(expr))
 
     def function(*arrays: ArrayLike, **by_name: ArrayLike) -> Array:
@@ -92,7 +96,7 @@ def to_callable(expr: Expression, names: Sequence[str] | None = None) -> Callabl
         data = dict(zip(order, arrays, strict=False))
         params = {name: float(np.asarray(value)) for name, value in by_name.items() if name in free}
         data.update({name: value for name, value in by_name.items() if name not in free})
-        return evaluate(expr, data, params)
+        return evaluate(expr, data, params, structure=structure)
 
     function.__doc__ = f"{expr} as a function of {', '.join(order) or 'nothing'}."
     return function

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from .build import call, const, div, mul, neg, num, pow_
-from .expression import Expression
+from .expression import Expression, fold, with_args
+from .rendering import number_text
 
 _PI: Final = const("pi")
 _FACTORS: Final[tuple[tuple[float, Expression, bool, float], ...]] = (
@@ -27,6 +28,8 @@ _FACTORS: Final[tuple[tuple[float, Expression, bool, float], ...]] = (
     (math.e, const("e"), True, 5.0),
 )
 """(value, expression, whether it stands above the line, cost)."""
+_SHORT_TEXT: Final = 9
+"""Numbers of at most so many characters are read as they are."""
 _DENOMINATORS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 120)
 
 
@@ -49,6 +52,30 @@ def simple_numbers(value: float, tolerance: float) -> list[Simple]:
             if known is None or candidate.cost < known.cost:
                 found[candidate.value] = candidate
     return sorted(found.values(), key=lambda c: (c.cost, c.value))
+
+
+def recognise(expr: Expression, *, tolerance: float = 1e-12) -> Expression:
+    """Write long numbers in closed form: 0.2820947917738782 as 1/(2*sqrt(pi)).
+
+    The result is for reading: it may have more nodes, and its values differ by what the tolerance allows.
+
+    Args:
+        expr: The formula.
+        tolerance: Largest relative difference; closed forms are only taken that are far simpler than chance
+            agreement to so many digits would need.
+    """
+    from .simplification import simplify
+
+    most_bits = 0.5 * math.log2(1.0 / tolerance)
+
+    def swap(node: Expression, args: list[Expression]) -> Expression:
+        if node.op != "num" or node.value is None or len(number_text(node.value)) <= _SHORT_TEXT:
+            return with_args(node, tuple(args))
+        closed = next(iter(simple_numbers(node.value, tolerance)), None)
+        return closed.expression if closed is not None and closed.cost <= most_bits else node
+
+    closed = fold(expr, swap)
+    return simplify(closed) if closed != expr else expr
 
 
 def _fraction(numerator: int, denominator: int) -> Expression:

@@ -42,7 +42,6 @@ def without_rounding(expr: Expression) -> Expression:
 
     Such digits are what arithmetic leaves behind (3.0000000000000004); they carry nothing of the data.
     """
-
     short = {
         node.value: shorter(node.value, _SOME_ULPS)
         for node in postorder(expr)

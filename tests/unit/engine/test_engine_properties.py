@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from sr_harness.engine import (
     Expression,
+    Structure,
     bind,
+    build,
     compile_,
     evaluate,
     jacobian,
@@ -19,8 +21,10 @@ from sr_harness.engine import (
     latex,
     parameters,
     parse,
+    relations,
     render,
     simplify,
+    substitute,
     to_callable,
     to_sympy,
     variables,
@@ -171,3 +175,45 @@ def test_derivatives_are_those_of_finite_differences(formula: Expression, data: 
         if any(node.op == "pow" and parameters(node.args[1]) for node in postorder(formula)):
             good &= np.isfinite(slopes[..., k])  # no derivative by the exponent where the base is negative
         np.testing.assert_allclose(slopes[..., k][good], fine[good], rtol=1e-4, atol=1e-4)
+
+
+EDGES = RNG.integers(0, 6, (14, 2))
+GRAPH = {
+    "x": RNG.uniform(-2.0, 3.0, (4, 6)),
+    "y": RNG.uniform(-2.0, 3.0, 6),
+    "w": RNG.uniform(0.0, 2.0, 14),
+    "A": EDGES,
+}
+STRUCTURE = Structure(
+    {"x": ("time", "node"), "y": ("node",), "w": ("edge",)}, {"w": "A"}, ("A",), 6, "node", "time"
+)
+LETTERS = ("i", "j")
+END_POINTS = {"xi": build.var("x", ("i",)), "xj": build.var("x", ("j",)), "yj": build.var("y", ("j",))}
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    expressions(("xi", "xj", "yj", "w"), values=small_numbers, functions=SMOOTH, max_leaves=6),
+    expressions(("x", "y", "s"), values=small_numbers, functions=SMOOTH, max_leaves=5),
+)
+def test_graph_formulas_have_the_values_of_plain_loops(body: Expression, outer: Expression) -> None:
+    total = build.graph_sum("A", LETTERS, substitute(body, END_POINTS))
+    formula = substitute(outer, {"s": total})
+    target, source = EDGES.T
+    ends = {"xi": GRAPH["x"][:, target], "xj": GRAPH["x"][:, source], "yj": GRAPH["y"][source]}
+    rows = {name: np.broadcast_to(value, (4, 14)) for name, value in {**ends, "w": GRAPH["w"]}.items()}
+    per_row = np.broadcast_to(evaluate(body, rows), (4, 14))
+    summed = np.zeros((4, 6))
+    with np.errstate(all="ignore"):
+        np.add.at(summed, (slice(None), target), per_row)
+    table = {"x": GRAPH["x"], "y": np.broadcast_to(GRAPH["y"], (4, 6)), "s": summed}
+    expected = evaluate(outer, table)
+    names = (*variables(formula), *relations(formula))
+    for again in (formula, parse(render(formula)), parse(render(formula), names=GRAPH)):
+        assert again == formula
+        got = to_callable(again, structure=STRUCTURE)(*(GRAPH[name] for name in names))
+        whole = np.broadcast_to(got, expected.shape)
+        settled = np.isfinite(expected) & (np.abs(expected) < 1e6) & (np.abs(summed) < 1e6)
+        np.testing.assert_allclose(whole[settled], expected[settled], rtol=1e-6, atol=1e-6)
+    text = latex(formula)
+    assert text.count(r"\left") == text.count(r"\right")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sr_harness.engine import evaluate, parse, render, simplify
+from sr_harness.engine import evaluate, parse, recognise, render, simplify
 
 FORMS = [
     # numbers in front, and only once
@@ -79,3 +79,21 @@ def test_numbers_of_any_size_survive() -> None:
         formula = parse(text)
         data = {name: np.array([1.5, 2.5]) for name in ("x", "y", "z", "f")}
         np.testing.assert_allclose(evaluate(simplify(formula), data), evaluate(formula, data), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("0.2820947917738782*x", "x/(2*sqrt(pi))"),
+        ("6.283185307179587*sqrt(x)/sqrt(y)", "2*pi*sqrt(x)/sqrt(y)"),
+        ("0.0795774715459477*x/y", "x/(4*pi*y)"),
+        ("0.3989422804014327*exp(-x**2/2)", "exp(-x**2/2)/sqrt(2*pi)"),
+        ("1.4142135623730951*x", "sqrt(2)*x"),
+        ("0.6666666666666666*x", "2*x/3"),
+        ("0.282094*x + 8.314462618*y", "0.282094*x + 8.314462618*y"),
+    ],
+)
+def test_long_numbers_are_recognised(text: str, closed: str) -> None:
+    formula = parse(text)
+    assert render(recognise(formula)) == closed
+    np.testing.assert_allclose(evaluate(recognise(formula), POINTS), evaluate(formula, POINTS), rtol=1e-12)
