@@ -25,7 +25,7 @@ VOLATILE_FIELDS = frozenset(
 
 
 def stable_document(checkpoint: Checkpoint) -> dict[str, Any]:
-    """The tree in full detail, the reports and the decisions, without volatile fields.
+    """The tree in full detail, the reports, the decisions and the memory, without volatile fields.
 
     For one seed this is the same whatever the number of workers, and whether or not the run was broken off
     and resumed. It holds for symbolic studies; what commands measure differs from run to run.
@@ -37,7 +37,15 @@ def stable_document(checkpoint: Checkpoint) -> dict[str, Any]:
     for node in checkpoint.nodes.values():
         path = checkpoint.path / (node.work_dir or f"experiments/{node.id}") / "node_report.json"
         reports[node.id] = orjson.loads(path.read_bytes()) if path.exists() else None
-    document = {"tree": tree, "reports": reports, "decisions": checkpoint.state.decisions}
+    memory = checkpoint.path / "memory_store.jsonl"
+    document = {
+        "tree": tree,
+        "reports": reports,
+        "decisions": checkpoint.state.decisions,
+        "memory": [orjson.loads(line) for line in memory.read_bytes().splitlines()]
+        if memory.exists()
+        else [],
+    }
     stripped: dict[str, Any] = strip_volatile(document)
     return stripped
 

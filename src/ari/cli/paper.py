@@ -109,6 +109,7 @@ def run_paper(
     from ari import settings
     from ari.checkpoint import Checkpoint
     from ari.execution.signals import stop_on_signals
+    from ari.memory import open_memory, remember_all
     from ari.orchestrator.facts import record_facts
     from ari.pipeline.orchestrator import Selection, checked_workflow, run_stages
 
@@ -118,7 +119,9 @@ def run_paper(
     with stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as opened:
         for warning in opened.warnings if not silent else ():
             note(f"warning: {warning}")
-        record_facts(opened)
+        if opened.state.finished is not None:  # a program of old has left these undone
+            record_facts(opened)
+            remember_all(opened, open_memory(path))
         return run_stages(
             opened,
             workflow,

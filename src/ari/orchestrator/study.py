@@ -23,6 +23,7 @@ from ari.checkpoint.store import utc_now
 from ari.errors import AriError, CheckpointError
 from ari.execution.child import wait_until_alone
 from ari.execution.signals import stop_on_signals
+from ari.memory import consolidate, open_memory, remember_all
 from ari.orchestrator import node_dirs
 from ari.orchestrator.bfts import SearchLimits, best, exit_reason
 from ari.orchestrator.closing import SealedResult, measure_sealed
@@ -193,6 +194,7 @@ class Study:
         self.warnings: list[str] = list(checkpoint.warnings)
         self._on_event = on_event
         self._started = time.monotonic()
+        self._memory = open_memory(checkpoint.path)
         self._stop = stop
         self._ending: str | None = None
         self._limits = SearchLimits(max_nodes=settings.nodes, max_depth=settings.max_depth)
@@ -236,6 +238,7 @@ class Study:
                 outcome = read_outcome(self._task(node))
                 if outcome is not None and not outcome.error:
                     self._record(outcome)
+        self._remember([node for node in self.checkpoint.nodes.values() if node.finished])
         terminated = [d for d in self.checkpoint.state.decisions if d["decision"] == "terminate"]
         if terminated and len(self.checkpoint.nodes) >= terminated[-1].get("at_order", 0):
             self._ending = self._ending_of(terminated[-1]["rationale"])
@@ -347,6 +350,19 @@ class Study:
             error=outcome.error,
             duration_s=outcome.duration_s,
         )
+        self._remember([self.checkpoint.nodes[outcome.node_id]])
+
+    def _settle_memory(self) -> None:
+        try:
+            remember_all(self.checkpoint, self._memory)
+        except AriError as error:  # see `_remember`: a damaged memory must not keep a study from its end
+            self.warnings.append(f"the memory could not be written: {error.message}")
+
+    def _remember(self, nodes: Sequence[NodeState]) -> None:
+        try:
+            consolidate(self._memory, self.checkpoint, nodes)
+        except AriError as error:  # the tree holds everything; what is remembered can be derived again
+            self.warnings.append(f"the memory could not be written: {error.message}")
 
     # --------------------------------------------------------------------------------------------- the end
 
@@ -362,6 +378,7 @@ class Study:
         if self.experiment.kind == "symbolic" and top is not None:
             self._measure_sealed()
         self._record_facts()
+        self._settle_memory()
         reason = self._ending or self._budget_reason()
         self.checkpoint.write_nodes_tree()
         self.checkpoint.write_results(top.id if top else None)

@@ -41,6 +41,7 @@ from ari.errors import SkillError
 StageTool = Callable[..., Mapping[str, Any]]
 
 STAGE_TOOLS: dict[str, dict[str, str]] = {
+    "memory": {"write_verified_context": "ari.pipeline.verified_context:write_verified_context"},
     "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
     "transform": {"nodes_to_science_data": "ari.transform:nodes_to_science_data"},
 }
