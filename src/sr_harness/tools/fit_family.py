@@ -18,7 +18,7 @@ def fit_family(
     Args:
         ctx: The data.
         family: `constant`, `linear`, `power_law`, `polynomial`, `rational`, `exponential`, `sinusoid`,
-            `composite`, `network` or `genetic`.
+            `trigonometric`, `composite`, `network` or `genetic`.
         inputs: Inputs to use; default: all.
         work: Most model evaluations to spend.
 

@@ -20,6 +20,7 @@ from sr_harness.search.strategies.polynomial import Polynomial
 from sr_harness.search.strategies.power_law import PowerLaw
 from sr_harness.search.strategies.rational import Rational
 from sr_harness.search.strategies.sinusoid import Sinusoid
+from sr_harness.search.strategies.trigonometric import Trigonometric
 
 _ALL: tuple[Strategy, ...] = (
     Constant(),
@@ -29,6 +30,7 @@ _ALL: tuple[Strategy, ...] = (
     Rational(),
     Exponential(),
     Sinusoid(),
+    Trigonometric(),
     Composite(),
     Network(),
     Genetic(),
