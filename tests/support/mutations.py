@@ -21,6 +21,7 @@ _LITERAL = re.compile(
     r"(?P<power>\s*\\(?:times|cdot)\s*10\s*\^\s*\{(?P<n>[-−]?\d+)\})?(?![\d])"
 )
 _ANCHORED = re.compile(r"CLAIM:(\w[\w.-]*):(\w[\w.-]*)")
+_MARKUP = re.compile(r"\\(?:hyperlink|hyperref|ref|label|cite\w*|textcolor)\s*(?:\[[^\]]*\])?\{[^{}]*\}")
 _PREFIXED = re.compile(r"(?P<before>\s|~|\\,|\{)(?P<prefix>[GMk])(?P<unit>Flops?/s|FLOPS|B/s|B\b|Flop\\per)")
 _FEWER = re.compile(r"\b(fall|drop|decreas|reduc|lower|less|declin|below|cut|under|loss)", re.IGNORECASE)
 
@@ -163,7 +164,7 @@ def _targets(tex: str, science_data: Mapping[str, Any]) -> Iterator[_Target]:
 def _target(
     tex: str, line: str, start: int, key: str, assertion: Mapping[str, Any], taken: set[int]
 ) -> _Target | None:
-    text = re.sub(r"(?<!\\)%.*", "", line)
+    text = _MARKUP.sub(lambda match: " " * len(match.group()), re.sub(r"(?<!\\)%.*", "", line))
     truth = float(assertion["value"])
     for match in _LITERAL.finditer(text):
         if start + match.start() in taken:

@@ -18,6 +18,7 @@ import typer
 
 from ari.cli import (
     delete,
+    gate,
     migrate,
     paper,
     projects,
@@ -37,7 +38,21 @@ EXIT_MISUSE = 2
 EXIT_INTERRUPTED = 130
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_COMMANDS = (run, resume, paper, status, show, projects, delete, validate, repair, migrate, settings, version)
+_COMMANDS = (
+    run,
+    resume,
+    paper,
+    status,
+    show,
+    projects,
+    delete,
+    validate,
+    gate,
+    repair,
+    migrate,
+    settings,
+    version,
+)
 
 app = typer.Typer(
     name="ari",

@@ -22,6 +22,7 @@ from ari.errors import ExperimentError
 from ari.formats.evaluation_criteria import EvaluationCriteria
 from ari.formats.idea import merge_ideas
 from ari.formats.jsonio import strict_dumps
+from ari.formats.metric_contract import MetricContract
 from ari.orchestrator.node_dirs import INPUTS
 from ari.paths import next_output
 from ari.pipeline.criteria import derive_criteria
@@ -32,6 +33,7 @@ from ari.pipeline.experiment_spec import (
     read_experiment_text,
     unused_parameters,
 )
+from ari.pipeline.metric_spec import CONTRACT_NAME, mint_contract
 from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
 from ari.settings import Settings
 
@@ -129,6 +131,8 @@ def _set_up(
             f"{path} is not empty",
             cure=f"Choose another --output, or go on with the study there: ari resume {path}",
         )
+    minted = mint_contract(text, folder=source.parent, name=str(source), experiment=experiment)
+    contract = MetricContract.from_document(minted, source=CONTRACT_NAME)
     meta: dict[str, Any] = {"versions": _versions(), "source": str(source.absolute())}
     profile: DataProfile | None = None
     if experiment.kind == "symbolic":
@@ -140,6 +144,7 @@ def _set_up(
     append_idea_block(path / "experiment.md", ideas)
     atomic_write(path / "idea.json", strict_dumps(ideas, indent=True))
     atomic_write(path / "evaluation_criteria.json", criteria.to_bytes())
+    atomic_write(path / CONTRACT_NAME, contract.to_bytes())
     atomic_write(path / WORKFLOW, workflow_file(source.parent).read_bytes())
     atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
     checkpoint = Checkpoint.create(

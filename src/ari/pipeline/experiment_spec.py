@@ -152,6 +152,15 @@ def parse_experiment(text: str, *, folder: Path, name: str = "experiment.md") ->
     )
 
 
+def sections_of(text: str) -> dict[str, Section]:
+    """Return the sections of an `experiment.md` by their folded title; what ARI appended is left out.
+
+    Line numbers are those of the file: a block of ideas keeps its lines, blank.
+    """
+    body = _BLOCK.sub(lambda match: "\n" * match.group().count("\n"), text)
+    return {section.title.casefold(): section for section in _sections(body)}
+
+
 def _sections(body: str) -> Iterator[Section]:
     current: Section | None = None
     fenced = False

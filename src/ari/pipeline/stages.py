@@ -41,6 +41,10 @@ from ari.errors import SkillError
 StageTool = Callable[..., Mapping[str, Any]]
 
 STAGE_TOOLS: dict[str, dict[str, str]] = {
+    "evaluator": {
+        "claim_evidence_hard_gate": "ari.pipeline.claim_gate.stage:claim_evidence_hard_gate",
+        "make_metric_spec": "ari.pipeline.metric_spec:make_metric_spec",
+    },
     "memory": {"write_verified_context": "ari.pipeline.verified_context:write_verified_context"},
     "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
     "transform": {"nodes_to_science_data": "ari.transform:nodes_to_science_data"},

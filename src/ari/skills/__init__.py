@@ -21,6 +21,7 @@ def build_server(name: str, session: object) -> MCPServer:
     Args:
         name: The skill.
         session: A `NodeSession`; for `idea` an `IdeaSession`, for skills of stages a `StageSession`.
+            `evaluator` takes either of node and stage.
 
     Raises:
         SkillError: When there is no such skill.

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ari.pipeline.claim_gate.gate import run_hard_gate
 from support.mutations import plant_faults, undetected
+from support.study_papers import write_study
 
 VECTORS = Path(__file__).parents[2] / "conformance" / "vectors" / "claim_gate"
 PAPERS = [
@@ -29,4 +31,25 @@ def test_every_fault_in_a_small_paper_is_found(name: str, tmp_path: Path) -> Non
         tex = tex.replace("312.5", "312.4")
     tried, missed = undetected(case, plant_faults(tex, science, OTHERS), tmp_path)
     assert tried >= 5
+    assert [str(fault) for fault in missed] == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_fault_in_a_longer_paper_is_found(seed: int, tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", seed=seed, sentences=10, rows=3)
+    report = run_hard_gate(tmp_path / "study")
+    assert [finding.to_dict() for finding in (*report.errors, *report.warnings)] == []
+    science = json.loads((tmp_path / "study" / "science_data.json").read_text(encoding="utf-8"))
+    tex = (tmp_path / "study" / "paper.tex").read_text(encoding="utf-8")
+    others = [metrics["GFlops/s"] for metrics in study.nodes.values()]
+    faults = list(plant_faults(tex, science, others[:2]))
+    assert {fault.kind for fault in faults} >= {
+        "digits swapped", "digit changed", "decimal point shifted", "sign flipped", "exponent changed",
+        "value of another node", "fraction for percent", "percent sign lost", "percent for plain number",
+        "unit prefix",
+    }  # fmt: skip
+    assert len(faults) >= 200
+    some = faults[seed % 2 :: 2]
+    tried, missed = undetected(tmp_path / "study", some, tmp_path)
+    assert tried >= 100
     assert [str(fault) for fault in missed] == []

@@ -73,14 +73,75 @@ class Mention:
         )
 
 
-_REFERENCE = re.compile(
-    r"(?:\b(?:Tables?|Tabs?\.|Figures?|Figs?\.|Sections?|Secs?\.|Subsections?|Equations?|Eqs?\.|Eqns?\."
-    r"|Appendix|Appendices|Chapters?|Algorithms?|Alg\.|Theorems?|Lemmas?|Propositions?|Definitions?|Corollary"
-    r"|Listings?|Lines?|Pages?|pp?\.|Parts?|Items?|Footnotes?|References?|Refs?\.|Panels?|Steps?|Stages?"
-    r"|No\.|Numbers?|Vols?\.|Volumes?|Issues?|Questions?|RQ)|§+|\\S\b|\\#)[\s~(\[]*"
-    r"(?:\d[\d.]*[a-z]?[\s~)\],]*(?:,|and|or|to|--|–|-|&|\\&)[\s~(]*)*$",
-    re.IGNORECASE,
+_REFERENCE_WORDS = frozenset(
+    {
+        *(
+            "table",
+            "tables",
+            "tab",
+            "tabs",
+            "figure",
+            "figures",
+            "fig",
+            "figs",
+            "section",
+            "sections",
+            "sec",
+            "secs",
+        ),
+        *("subsection", "subsections", "equation", "equations", "eq", "eqs", "eqn", "eqns", "appendix"),
+        *(
+            "appendices",
+            "chapter",
+            "chapters",
+            "algorithm",
+            "algorithms",
+            "alg",
+            "theorem",
+            "theorems",
+            "lemma",
+        ),
+        *(
+            "lemmas",
+            "proposition",
+            "propositions",
+            "definition",
+            "definitions",
+            "corollary",
+            "listing",
+            "listings",
+        ),
+        *(
+            "line",
+            "lines",
+            "page",
+            "pages",
+            "pp",
+            "p",
+            "part",
+            "parts",
+            "item",
+            "items",
+            "footnote",
+            "footnotes",
+        ),
+        *(
+            "reference",
+            "references",
+            "ref",
+            "refs",
+            "panel",
+            "panels",
+            "step",
+            "steps",
+            "stage",
+            "stages",
+            "no",
+        ),
+        *("number", "vol", "volume", "issue", "question", "rq", "s"),
+    }
 )
+_LISTED = re.compile(r"[a-z]?[\s~)\],]*(?:,|and|or|to|--|–|-|\\&)[\s~]*[(\[]*$")
 _BRACKETED = re.compile(r"\[(?:\s*\d+\s*[,;–-]+)*\s*$")
 _SETTING_NOUN = re.compile(
     r"[\s~-]*(?:\\[,;:! ])?\$?[\s~]*"
@@ -109,15 +170,47 @@ _SETTING_AFTER = {
         re.IGNORECASE,
     ),
 }
+_SETTING_WORDS = frozenset(
+    {
+        *(
+            "seed",
+            "seeds",
+            "size",
+            "rate",
+            "tolerance",
+            "threshold",
+            "budget",
+            "limit",
+            "limited",
+            "timeout",
+            "out",
+        ),
+        *(
+            "temperature",
+            "level",
+            "split",
+            "withheld",
+            "aside",
+            "sampled",
+            "version",
+            "versions",
+            "python",
+            "gcc",
+        ),
+        *("clang", "cuda", "numpy", "release", "stride", "alpha", "beta", "gamma", "delta", "epsilon", "eta"),
+        "lambda",
+    }
+)
 _SETTING_BEFORE = re.compile(
-    r"(?:\b(?:seeds?|batch size|learning rate|tile size|block size|tolerance|threshold|budget|limit"
-    r"|limited to|time-?out|temperature|confidence level|step size|split"
-    r"|hold out|held out|set aside|withheld|sampled at"
-    r"|versions?|Python|gcc|clang|CUDA|NumPy|release|kernel size|stride)"
+    r"(?:\b(?:seeds?|(?:batch|tile|block|step|kernel) size|learning rate|tolerance|threshold|budget|limit"
+    r"|limited to|time-?out|temperature|confidence level|split|hold out|held out|set aside|withheld"
+    r"|sampled at"
+    r"|versions?|Python|gcc|clang|CUDA|NumPy|release|stride)"
     r"[\s~]*(?:of|is|was|to|=|:|at|:=|set to)?[\s~$]*(?:at least|at most|about|up to)?[\s~$]*"
     r"|\\(?:alpha|beta|gamma|delta|epsilon|eta|lambda)\s*=\s*)$",
     re.IGNORECASE,
 )
+_WORDS_BEFORE = re.compile(r"[A-Za-z]+")
 _YEAR_BEFORE = re.compile(
     r"(?:\b(?:in|since|from|by|of|until|till|before|after|during|year|circa"
     r"|early|late|mid|between|and|to|al\.,?"
@@ -128,7 +221,7 @@ _FACTOR = re.compile(
     r"(?:[A-Za-z(]|\\(?!(?:times|pm|to|mathrm|text|le|leq|ge|geq|ll|gg|approx|sim|quad|right|in)\b)[A-Za-z]+)"
 )
 _WORD_AFTER = re.compile(r"[\s~]*([A-Za-z]+)")
-_WINDOW = 90
+_WINDOW = 60
 
 
 def read_mentions(paper: PaperText, sections: Sections) -> list[Mention]:
@@ -141,7 +234,7 @@ def read_mentions(paper: PaperText, sections: Sections) -> list[Mention]:
     Returns:
         The numbers in order of place.
     """
-    mentions = []
+    mentions: list[Mention] = []
     for number in find_numbers(paper):
         section = sections.at(number.span.start)
         if section == "references":
@@ -151,7 +244,7 @@ def read_mentions(paper: PaperText, sections: Sections) -> list[Mention]:
         mentions.append(
             Mention(
                 number=number,
-                type=_classify(paper, number),
+                type=_classify(paper, number, mentions[-1] if mentions else None),
                 section=section,
                 line=paper.line(start),
                 column=paper.column(start),
@@ -165,7 +258,9 @@ def read_mentions(paper: PaperText, sections: Sections) -> list[Mention]:
 
 
 def _shown(source: str, span: Span) -> str:
-    text = re.sub(r"\s+", " ", source[span.start : span.end]).replace("}{", " ").rstrip("$ ~")
+    text = source[span.start : span.end].rstrip("$ ~")
+    if text.isascii() and not text.isalnum():
+        text = " ".join(text.split()).replace("}{", " ")
     while text.count("}") > text.count("{"):
         text = text[::-1].replace("}", "", 1)[::-1]
     return text
@@ -178,12 +273,12 @@ def _is_first_cell(paper: PaperText, start: int) -> bool:
     return "&" not in row
 
 
-def _classify(paper: PaperText, number: Number) -> MentionType:
+def _classify(paper: PaperText, number: Number, previous: Mention | None) -> MentionType:
     before = paper.plain[max(paper.body.start, number.span.start - _WINDOW) : number.span.start]
     after = paper.plain[number.end : number.end + _WINDOW]
     if number.word:
         return "result_claim" if number.unit is not None else "ambiguous"
-    if _REFERENCE.search(before) or _BRACKETED.search(before):
+    if number.unit is None and _is_reference(paper.plain, before, number, previous):
         return "figure_table_ref"
     if _is_setting(before, after, number):
         return "experimental_setting"
@@ -196,9 +291,33 @@ def _classify(paper: PaperText, number: Number) -> MentionType:
     return "citation_year" if _is_year(before, after, number) else "ambiguous"
 
 
-def _is_setting(before: str, after: str, number: Number) -> bool:
-    if _SETTING_BEFORE.search(before):
+def _is_reference(text: str, before: str, number: Number, previous: Mention | None) -> bool:
+    """Whether a number names a part of the paper, a source in brackets, or goes on with a list of such."""
+    head = before.rstrip(" \t\n~([")
+    if head.endswith(("§", "\\#")):
         return True
+    word = _last_word(head.removesuffix("."))
+    if word.lower() in _REFERENCE_WORDS and (word.lower() != "s" or head.endswith("\\S")):
+        return True
+    if previous is not None and previous.type == "figure_table_ref":
+        between = text[previous.number.span.end : number.span.start]
+        if len(between) < 12 and _LISTED.fullmatch(between):
+            return True
+    return "[" in before and _BRACKETED.search(before) is not None
+
+
+def _last_word(text: str) -> str:
+    start = len(text)
+    while start and text[start - 1].isalpha():
+        start -= 1
+    return text[start:]
+
+
+def _is_setting(before: str, after: str, number: Number) -> bool:
+    if number.unit is None or number.unit.kind not in ("rate", "ratio"):
+        words = {word.lower() for word in _WORDS_BEFORE.findall(before[-36:])[-4:]}
+        if words & _SETTING_WORDS and _SETTING_BEFORE.search(before):
+            return True
     if number.unit is None:
         return number.value == int(number.value) and _SETTING_NOUN.match(after) is not None
     if number.unit.dimensions == (("Hz", 1),):

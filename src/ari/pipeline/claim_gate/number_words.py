@@ -39,23 +39,51 @@ COUNTED = (
 )
 """What a study produces and a paper counts."""
 
-_PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b{_COMPOUND}(?P<fold>-?\s?fold)\b",
-        rf"\b{_COMPOUND}(?P<times>\s+times)\s+(?:the\b|{_BETTER})",
+
+class _Form(NamedTuple):
+    """A way to say a number in words.
+
+    Attributes:
+        triggers: Lower-case texts, one of which stands in every occurrence: they are looked for first.
+        pattern: The whole form.
+    """
+
+    triggers: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _form(triggers: str, pattern: str) -> _Form:
+    return _Form(tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE))
+
+
+_COUNT = _form(
+    "dozen|configuration|candidate|variant|node|experiment|formula|hypothes|failure|crash|attempt",
+    rf"\b(?:(?P<dozen>(?:a\s+)?dozen)|{_COMPOUND})(?=[\s~]+{COUNTED})",
+)
+_FORMS = (
+    _form("fold", rf"\b{_COMPOUND}(?P<fold>-?\s?fold)\b"),
+    _form("times", rf"\b{_COMPOUND}(?P<times>\s+times)\s+(?:the\b|{_BETTER})"),
+    _form(
+        "factor",
         rf"\bfactor\s+of\s+(?:about\s+|nearly\s+|almost\s+|roughly\s+)?{_COMPOUND}\b",
-        rf"\b{_COMPOUND}(?P<percent>\s+(?:per\s?cent|percentage\s+points?))\b",
-        r"\b(?P<twice>twice|thrice)\s+(?:the\b|as\b|that\b)",
+    ),
+    _form("percent|per cent", rf"\b{_COMPOUND}(?P<percent>\s+(?:per\s?cent|percentage\s+points?))\b"),
+    _form("twice|thrice", r"\b(?P<twice>twice|thrice)\s+(?:the\b|as\b|that\b)"),
+    _form(
+        "half",
         r"\b(?P<half>half)\s+(?:the|as|that\s+of|of\s+the)\s+(?!cases\b|rows\b|data\b|runs\b)"
         r"(?=(?:\w+\s+){0,2}?(?:time|cost|error|memory|throughput|energy|latency|size|speed|work|fast|much|many"
         r"|large|long|loss|complexity|runtime)\b)",
-        r"\bby\s+(?P<byhalf>half)\b",
+    ),
+    _form("half", r"\bby\s+(?P<byhalf>half)\b"),
+    _form(
+        "doubl|tripl|quadrupl|halv",
         r"\b(?P<verb>doubl|tripl|quadrupl|halv)(?:es|ed)\s+(?:the|its|our|their|throughput|performance|speed|in)\b",
-        rf"\b(?:(?P<order>an)|{_COMPOUND})\s+orders?\s+of\s+magnitude\b",
-        rf"\b(?:(?P<dozen>(?:a\s+)?dozen)|{_COMPOUND})(?=[\s~]+{COUNTED})",
-    )
+    ),
+    _form("magnitude", rf"\b(?:(?P<order>an)|{_COMPOUND})\s+orders?\s+of\s+magnitude\b"),
+    _COUNT,
 )
+_BEFORE, _AFTER = 40, 90
 _FIXED = {
     "twice": 2.0, "thrice": 3.0, "half": 0.5, "doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5,
 }  # fmt: skip
@@ -87,13 +115,24 @@ def find_number_words(text: str, body: Span) -> Iterator[NumberWord]:
     Yields:
         The words, not in order.
     """
+    lowered = text.lower() if len(text.lower()) == len(text) else text
     seen: set[int] = set()
-    for pattern in _PATTERNS:
-        for match in pattern.finditer(text, body.start, body.end):
-            word = _read(match)
-            if word is not None and word.span.start not in seen:
-                seen.add(word.span.start)
-                yield word
+    for form in _FORMS:
+        for place in _places(lowered, form.triggers, body):
+            window = max(body.start, place - _BEFORE), min(body.end, place + _AFTER)
+            for match in form.pattern.finditer(text, *window):
+                word = _read(match)
+                if word is not None and word.span.start not in seen:
+                    seen.add(word.span.start)
+                    yield word
+
+
+def _places(text: str, triggers: tuple[str, ...], body: Span) -> Iterator[int]:
+    for trigger in triggers:
+        place = text.find(trigger, body.start, body.end)
+        while place >= 0:
+            yield place
+            place = text.find(trigger, place + 1, body.end)
 
 
 def _read(match: re.Match[str]) -> NumberWord | None:
@@ -110,7 +149,7 @@ def _read(match: re.Match[str]) -> NumberWord | None:
     value = _value(groups["word"].lower())
     if magnitude:
         return NumberWord(Span(*match.span()), 10.0**value, 10.0**value, RATIO)
-    if match.re is _PATTERNS[-1]:
+    if match.re is _COUNT.pattern:
         # a few of something may be at hand; larger counts are findings
         return NumberWord(Span(*match.span("word")), value, 1.0, None) if value > 3 else None
     last = next((name for name in ("fold", "times", "percent") if name in groups), "word")

@@ -42,8 +42,8 @@ class Number(NamedTuple):
 
 
 _NUMBER = re.compile(
-    r"(?:(?P<int>\d{1,3}(?:(?:,|\{,\}|\\,|\\;|['\u2009\u202f\u00a0])\d{3})+(?!\d)|\d+)(?P<frac>\.\d+)?"
-    r"|(?P<dot>\.\d+))(?P<exp>[eEdD][-+−–]?\d+(?![\w.]\d))?"
+    r"(?:(?P<int>[0-9]{1,3}(?:(?:,|\{,\}|\\,|\\;|['\u2009\u202f\u00a0])[0-9]{3})+(?![0-9])|[0-9]+)"
+    r"(?P<frac>\.[0-9]+)?|(?P<dot>\.[0-9]+))(?P<exp>[eEdD][-+−–]?\d+(?![\w.]\d))?"
 )
 _POWER = (
     SEPARATOR + r"(?:\^\s*(?:\{\s*([-+−–]?\s*\d+)\s*\}|([-+−–]?\d+))"
@@ -51,8 +51,26 @@ _POWER = (
 )
 _TIMES_TEN = re.compile(f"{SEPARATOR}(?:\\\\times|\\\\cdot|×|·|⋅|x|\\*){SEPARATOR}10{_POWER}")
 _TEN_POWER = re.compile(_POWER)
+_DIGIT = re.compile("[0-9]")
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_MONTH_BEFORE = re.compile(rf"\b{_MONTH}\.?[\s~]+$")
+_MONTH_AFTER = re.compile(rf"(?:st|nd|rd|th|\.)?[\s~]+{_MONTH}\b")
+_EDGES = " \t\n~{}$&()[]"
+_JOINING = frozenset(":/-.abcdef")
+_TOKEN_AFTER = re.compile(r"[^\s{}~$&()\[\]]*")
+_IDENTIFIER = re.compile(
+    r"https?://|^www\.|^10\.\d{4,9}/|^doi:|^arxiv:|^isbn|^\d{4}-\d{2}-\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{4}"
+    r"|^\d{1,2}:\d{2}|^v?\d+\.\d+\.\d+|^v\d|^(?=[0-9]*[a-f])[0-9a-f]{12,64}\W*$",
+    re.IGNORECASE,
+)
+_GROUPING = re.compile(r"\{,\}|\\[,;]|[,'\u2009\u202f\u00a0]")
+_COMMAND_BEFORE = re.compile(r"\\[A-Za-z]+$")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _SIGN = re.compile(r"(?P<sign>[-+−]|\$[-+−]\$|\\textminus(?:\{\})?\s*)\s?\$?$")
+_MINUS = re.compile("[-+−]|nus")
 _INDEX = re.compile(r"[\^_]\s*\{[^{}]*\}")
 _SI = re.compile(
     r"\\(?P<name>SIrange|SIlist|SI|qtyrange|qtylist|qty|numrange|numlist|num|ang)(?:\[[^\]]*\])?(?=\s*\{)"
@@ -120,13 +138,22 @@ class _Scanner:
         self._si = _si_arguments(paper.plain)
 
     def scan(self) -> Iterator[Number]:
-        position = self._body.start
+        text, position, end = self._text, self._body.start, self._body.end
         while True:
-            match = _NUMBER.search(self._text, position, self._body.end)
-            if match is None:
+            digit = _DIGIT.search(text, position, end)
+            if digit is None:
+                return
+            start = digit.start()
+            dotted = start > position and text[start - 1] == "." and not text[start - 2 : start - 1].isalnum()
+            match = _NUMBER.match(text, start - 1 if dotted else start, end)
+            if match is None:  # never: a digit begins a number
                 return
             position = match.end()
             if self._is_no_number(match):
+                continue
+            name = _identifier_end(text, match)
+            if name is not None:
+                position = max(position, name)
                 continue
             number = self._read(match)
             if number is not None:
@@ -138,29 +165,32 @@ class _Scanner:
         if start in self._indices or start in self._si.hidden:
             return True
         before = text[max(0, start - _PREVIOUS_WINDOW) : start]
-        if before and (before[-1] in "_^@#" or re.search(r"[\^_]\s*$", before)):
+        if before[-1:] in ("@", "#") or before.rstrip()[-1:] in ("_", "^"):
             return True
         if before[-1:].isdigit() or (before[-1:] == "." and before[-2:-1].isdigit()):
             return True
         if before[-1:].isalpha():
-            return not re.search(r"\\[A-Za-z]+$", before)
-        named = re.search(r"[A-Za-z]-$", before) and not re.search(r"\\[A-Za-z]+-$", before)
-        if named and start not in self._formulas:
-            return True  # GPT-4, top-5
+            return _COMMAND_BEFORE.search(before) is None
+        if before[-1:] == "-" and before[-2:-1].isalpha() and start not in self._formulas:
+            return _COMMAND_BEFORE.search(before[:-1]) is None  # GPT-4, top-5
         tail = text[end : end + 12]
-        if re.match(r"[A-Za-z_]", tail) and unit_after(text, end, math=start in self._formulas) is None:
+        if (tail[:1].isalpha() or tail[:1] == "_") and unit_after(
+            text, end, math=start in self._formulas
+        ) is None:
             return start not in self._formulas and re.match(r"-?fold|-?bit", tail) is None
         return False
 
     def _read(self, match: re.Match[str]) -> Number | None:
         text = self._text
-        whole = re.sub(r"\{,\}|\\[,;]|[,'\u2009\u202f\u00a0]", "", match.group("int") or "0")
+        whole = match.group("int") or "0"
+        if not whole.isdigit():
+            whole = _GROUPING.sub("", whole)
         fraction = match.group("frac") or match.group("dot") or ""
         exponent, end, power = 0, match.end(), False
         if match.group("exp"):
             exponent = int(re.sub("[−–]", "-", match.group("exp")[1:]))
         else:
-            times = _TIMES_TEN.match(text, end)
+            times = _TIMES_TEN.match(text, end) if "10" in text[end : end + 30] else None
             ten = _TEN_POWER.match(text, end) if whole == "10" and not fraction else None
             if times is not None:
                 exponent, end, power = _exponent(times), times.end(), True
@@ -178,7 +208,7 @@ class _Scanner:
 
     def _sign(self, start: int) -> tuple[int, bool]:
         before = self._text[max(0, start - _PREVIOUS_WINDOW) : start]
-        match = _SIGN.search(before)
+        match = _SIGN.search(before) if _MINUS.search(before, max(0, len(before) - 4)) else None
         if match is None:
             return start, False
         ahead = before[: match.start()].rstrip(" \t\n$~")
@@ -201,6 +231,23 @@ class _Scanner:
             return self._si.units[inside]
         after = unit_after(self._text, end, math=start in self._formulas)
         return (after.unit, after.end) if after is not None else (None, end)
+
+
+def _identifier_end(text: str, match: re.Match[str]) -> int | None:
+    """Where the address, date, version or hash ends that digits belong to; None when they are a number."""
+    start, end = match.span()
+    if text[start - 1 : start] not in _EDGES or text[end : end + 1] in _JOINING:
+        head = text[max(0, start - 80) : start]
+        head = head[max(map(head.rfind, _EDGES)) + 1 :]
+        after = _TOKEN_AFTER.match(text, end)
+        tail = after.group() if after is not None else ""
+        if _IDENTIFIER.search(head + match.group() + tail):
+            return end + len(tail)
+    if end - start <= 2 and (
+        _MONTH_AFTER.match(text, end) or _MONTH_BEFORE.search(text[max(0, start - 14) : start])
+    ):
+        return end
+    return None
 
 
 def _exponent(match: re.Match[str]) -> int:

@@ -259,7 +259,7 @@ class _NumericCheck:
         self._outcome.errors.append(
             finding(
                 "numeric_mismatch",
-                f"the paper says {mention.text!r}, {assertion.key} gives {value.number:.6g}"
+                f'the paper says "{mention.text}", {assertion.key} gives {value.number:.6g}'
                 + (f": {reading.fault}" if reading.fault else ""),
                 anchor=anchor.key,
                 evidence=value.evidence,
@@ -318,7 +318,7 @@ class _NumericCheck:
         near = describe(evidence)
         found = finding(
             "uncovered_numeric",
-            f"nothing backs {mention.text!r}" + (f"; the nearest measured number is {near}" if near else ""),
+            f'nothing backs "{mention.text}"' + (f"; the nearest measured number is {near}" if near else ""),
             evidence=evidence,
             fix="Anchor it to an assertion (% CLAIM:Cx:NCx), correct it, or take it out.",
             **at(mention, self._file),

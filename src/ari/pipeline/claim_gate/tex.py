@@ -103,20 +103,6 @@ _TABLE = re.compile(
     r"\\begin\{(tabular[xy*]?|longtable|tabulary|supertabular|tblr)\}.*?\\end\{\1\}", re.DOTALL
 )
 _COMMAND = re.compile(r"\\(begin|end|[A-Za-z]+)(\*?)")
-_NOT_PROSE = re.compile(
-    r"https?://[^\s{}]+"
-    r"|\b(?:doi|DOI)\s*:?\s*10\.\d{4,9}/[^\s{},;]+|\b10\.\d{4,9}/[^\s{},;]+"
-    r"|\barXiv\s*:?\s*\d{4}\.\d{4,5}(?:v\d+)?"
-    r"|\b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b|\b\d{1,2}/\d{1,2}/\d{4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"
-    r"|\b\d{1,2}:\d{2}(?::\d{2})?\b"
-    r"|\bv\d+(?:\.\d+)+\b|(?<![\d.])\d+\.\d+\.\d+(?:\.\d+)*\b"
-    r"|\bISBN[-\d ]+|\b[0-9a-f]{12,64}\b(?<=[a-f0-9]{12})"
-    r"|\b\d{1,2}(?:st|nd|rd|th)?\.?\s+(?:January|February|March|April|May|June|July|August|September|October"
-    r"|November|December)\s+\d{4}\b"
-    r"|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-    r"\s+\d{1,2}(?:st|nd|rd|th)?,\s+\d{4}\b"
-)
-
 # Which leading arguments of a command hold no prose: `o` an optional one, `m` one in braces.
 _HIDDEN_ARGUMENTS = {
     "m": "linespread end",
@@ -240,7 +226,6 @@ def read_paper(source: str) -> PaperText:
     hidden = [Span(match.start(), match.end()) for match in _HIDDEN_ENVIRONMENT.finditer(text)]
     hidden += _markup(text)
     plain = _blank(text, hidden)
-    plain = _NOT_PROSE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), plain)
     formulas, displays = _formulas(text)
     return PaperText(
         source=source,

@@ -117,7 +117,7 @@ def parse_unit(text: str) -> Unit | None:
     scale = 1.0
     for index, part in enumerate(over):
         for factor in filter(None, re.split(r"[\s·*]+", part)):
-            read = _factor(factor, spelled_rate=len(over) > 1)
+            read = _factor(factor, counted=index == 0 and len(over) > 1)
             if read is None:
                 return None
             factor_scale, base, power = read
@@ -142,7 +142,7 @@ def _flatten(text: str) -> str:
     return re.sub(r"\s*/\s*", "/", text).strip()
 
 
-def _factor(factor: str, *, spelled_rate: bool) -> tuple[float, str, int] | None:
+def _factor(factor: str, *, counted: bool) -> tuple[float, str, int] | None:
     match = _FACTOR.match(factor)
     if match is None:
         return None
@@ -150,7 +150,7 @@ def _factor(factor: str, *, spelled_rate: bool) -> tuple[float, str, int] | None
     known = _TABLE.get(name)
     if known is None:
         # anything may be counted per second: tokens, requests, rows
-        return (1.0, name.lower().rstrip("s"), power) if spelled_rate and len(name) > 1 else None
+        return (1.0, name.lower().rstrip("s"), power) if counted and len(name) > 1 else None
     return known[0], known[1], power
 
 

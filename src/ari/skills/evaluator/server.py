@@ -1,4 +1,4 @@
-"""The `evaluator` skill: what a node is judged by, and its measurement."""
+"""The `evaluator` skill: what a node is judged by and its measurement; contract and gate of a study."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 from mcp.server import MCPServer
 
 from ari.evaluation.evaluator import evaluate_node as measure
+from ari.skills.stage import StageSession, add_stage_tools
 
 if TYPE_CHECKING:
     from ari.skills.session import NodeSession
 
 
-def build(session: NodeSession) -> MCPServer:
-    """The server of the skill, bound to one node."""
+def build(session: NodeSession | StageSession) -> MCPServer:
+    """The server of the skill, bound to one node, or to a whole study."""
     server = MCPServer("ari-skill-evaluator", log_level="WARNING")
+    if isinstance(session, StageSession):
+        add_stage_tools(server, "evaluator", session)
+        return server
 
     @server.tool()
     def describe_criteria() -> dict[str, Any]:
