@@ -118,22 +118,31 @@ def _merged(a: Input, b: Input) -> Iterator[Input]:
         yield Input(build.add(power(x, 2.0), power(z, 2.0)), a.values**2 + b.values**2)
 
 
+def polynomial_bases(inputs: Sequence[Input]) -> list[Floats]:
+    """Orthonormal columns that span the polynomials of some inputs on the first rows.
+
+    One basis in the inputs and, where each keeps its sign, one in the logarithms of their sizes; none without
+    inputs, or with too few rows.
+    """
+    columns = [item.values[:ROWS] for item in inputs]
+    degree = _degree(len(columns), columns[0].size) if columns else 0
+    if degree == 0:
+        return []
+    powers = _exponents(len(columns), degree)
+    bases = [np.linalg.qr(_products(columns, powers))[0]]
+    if all(np.all(column > 0) or np.all(column < 0) for column in columns):
+        bases.append(np.linalg.qr(_products([np.log(np.abs(c)) for c in columns], powers))[0])
+    return bases
+
+
 class _Surrogate:
     """Polynomials of some inputs, and what they leave of a target.
 
-    Both the plain inputs and, where all are positive, their logarithms are tried; the better counts.
+    The better of the bases counts.
     """
 
     def __init__(self, inputs: Sequence[Input]) -> None:
-        columns = [item.values[:ROWS] for item in inputs]
-        self._bases: list[Floats] = []
-        degree = _degree(len(columns), columns[0].size) if columns else 0
-        if degree == 0:
-            return
-        powers = _exponents(len(columns), degree)
-        self._bases.append(np.linalg.qr(_products(columns, powers))[0])
-        if all(np.all(column > 0) for column in columns):
-            self._bases.append(np.linalg.qr(_products([np.log(c) for c in columns], powers))[0])
+        self._bases = polynomial_bases(inputs)
 
     def residuals(self, targets: Sequence[Floats]) -> list[float]:
         """For each target the residual variance per degree of freedom over the target's sum of squares."""

@@ -14,7 +14,7 @@ import numpy as np
 from sr_harness.search.budget import AllotmentSpent, Meter
 from sr_harness.search.candidate import Candidate, ParetoFront, measured
 from sr_harness.search.problem import Problem
-from sr_harness.search.reduction import reductions
+from sr_harness.search.scaling import smaller_views
 from sr_harness.search.selection import free_constants
 from sr_harness.search.view import View, whole
 
@@ -52,11 +52,11 @@ class Workspace:
 
     @property
     def views(self) -> list[View]:
-        """The problem and the smaller ones inside it, the smallest first (see `reduction`)."""
+        """The problem and the smaller ones inside it, the smallest first (see `scaling`)."""
         if self._views is None:
             self._views = [self.view]
             try:
-                self._views = reductions(self.view, self.charge)
+                self._views = smaller_views(self.view, self.charge)
             except AllotmentSpent:
                 return self._views
         return self._views

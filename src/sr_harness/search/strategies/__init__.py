@@ -19,6 +19,7 @@ from sr_harness.search.strategies.network import Network
 from sr_harness.search.strategies.polynomial import Polynomial
 from sr_harness.search.strategies.power_law import PowerLaw
 from sr_harness.search.strategies.rational import Rational
+from sr_harness.search.strategies.root import Root
 from sr_harness.search.strategies.sinusoid import Sinusoid
 from sr_harness.search.strategies.trigonometric import Trigonometric
 
@@ -28,6 +29,7 @@ _ALL: tuple[Strategy, ...] = (
     PowerLaw(),
     Polynomial(),
     Rational(),
+    Root(),
     Exponential(),
     Sinusoid(),
     Trigonometric(),

@@ -70,7 +70,7 @@ class Composite(Strategy):
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """Products, then sums and quotients without extra atoms, then with, then greedy sums."""
         views = [view for view in space.views if view.inputs]
-        families = {id(view): list(_families(view)) for view in views}
+        families = {id(view): list(atom_families(view)) for view in views}
         for view in views:
             for family in ((), *families[id(view)]):
                 yield from _products(space, view, family)
@@ -109,9 +109,9 @@ def _exact(space: Workspace, view: View, family: Family) -> Iterator[Expression]
     """Quotients by exact relations and sums of two terms by exhaustion, for each outer function."""
     space.charge(8)
     book = _sums_dictionary(view, family)
-    bases = [_polynomials(view.inputs, family)]
+    bases = [atom_polynomials(view.inputs, family)]
     if all(np.all(item.values > 0) for item in view.inputs):
-        bases.append(_polynomials([_root(item) for item in view.inputs], family))
+        bases.append(atom_polynomials([_root(item) for item in view.inputs], family))
     for transform, target in _peeled(view, few=bool(family)):
         space.charge(60)
         for base in bases:
@@ -133,7 +133,7 @@ def _greedy(space: Workspace, view: View, family: Family) -> Iterator[Expression
                 yield view.wrap(inner)
 
 
-def _polynomials(inputs: Sequence[Input], family: Family) -> Dictionary:
+def atom_polynomials(inputs: Sequence[Input], family: Family) -> Dictionary:
     """Monomials of the inputs and the family, without an input that the family holds as a sine and cosine."""
     waves = {atom.expression.args[0] for atom in family if atom.expression.op in ("sin", "cos")}
     others = [
@@ -195,7 +195,7 @@ def _nearly(powers: list[float]) -> list[float] | None:
     return None
 
 
-def _families(view: View) -> Iterator[Family]:
+def atom_families(view: View) -> Iterator[Family]:
     """Extra atoms: functions of an input, then of a difference, a product, a quotient."""
     seen: set[bytes] = set()
     for argument in _arguments(view.inputs):
