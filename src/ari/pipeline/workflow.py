@@ -145,8 +145,8 @@ class Workflow:
         return {stage.name for stage in self.stages if name in self.before(stage.name)}
 
     def writers(self, path: str) -> list[Stage]:
-        """The enabled stages that write a file, in order."""
-        return [s for s in self.stages if s.enabled and any(ref.path == path for ref in s.outputs)]
+        """The enabled stages that write a file, or the directory it lies in, in order."""
+        return [stage for stage in self.stages if stage.enabled and writes(stage, path)]
 
 
 def arrange(stages: Sequence[Stage], *, legacy: bool, source: str) -> tuple[Workflow, list[Fault]]:
@@ -212,7 +212,7 @@ def _needs(stage: Stage, index: int, stages: Sequence[Stage]) -> Iterator[str]:
         found |= dict.fromkeys(_sources(ref.path, index, stages))
     for ref in stage.outputs:
         earlier = [other for other in stages[:index] if _touches(other, ref.path)]
-        if any(_writes(other, ref.path) for other in earlier):
+        if any(writes(other, ref.path) for other in earlier):
             found |= dict.fromkeys(other.name for other in earlier)
     found.pop(stage.name, None)
     yield from dict.fromkeys([*(name for name in stage.depends_on if name in names), *found])
@@ -220,16 +220,16 @@ def _needs(stage: Stage, index: int, stages: Sequence[Stage]) -> Iterator[str]:
 
 def _sources(path: str, index: int, stages: Sequence[Stage]) -> list[str]:
     """The stage from which a reader gets a file: the last writer before it, or the only one anywhere."""
-    writers = [place for place, other in enumerate(stages) if place != index and _writes(other, path)]
+    writers = [place for place, other in enumerate(stages) if place != index and writes(other, path)]
     earlier = [place for place in writers if place < index]
     if path.endswith("/"):
         return [stages[place].name for place in writers]
     if earlier:
         return [stages[earlier[-1]].name]
-    return [stages[writers[0]].name] if writers and not _writes(stages[index], path) else []
+    return [stages[writers[0]].name] if writers and not writes(stages[index], path) else []
 
 
-def _writes(stage: Stage, path: str) -> bool:
+def writes(stage: Stage, path: str) -> bool:
     """Whether a stage writes a file, or a file below a directory."""
     return any(
         ref.path == path
@@ -240,7 +240,7 @@ def _writes(stage: Stage, path: str) -> bool:
 
 
 def _touches(stage: Stage, path: str) -> bool:
-    return _writes(stage, path) or any(ref.path == path for ref in stage.inputs)
+    return writes(stage, path) or any(ref.path == path for ref in stage.inputs)
 
 
 def _sorted(names: Sequence[str], needs: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:

@@ -173,6 +173,9 @@ def test_missing_inputs_name_the_disabled_writer(tmp_path: Path) -> None:
     )
     (tmp_path / "x.json").touch()
     assert missing_inputs(read(text), tmp_path) == []
+    text = "stages:\n" + stage("a", "outputs: [figures/]") + stage("b", "inputs: [figures/one.pdf]")
+    assert missing_inputs(read(text), tmp_path) == []
+    assert read(text).needs["b"] == ("a",)
 
 
 def test_tools_can_say_beforehand_what_they_will_miss(monkeypatch: pytest.MonkeyPatch) -> None:

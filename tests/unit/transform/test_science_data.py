@@ -16,6 +16,7 @@ from ari.execution.records import RunRecord, RunRecordFile, save
 from ari.execution.workdir import hash_file
 from ari.formats.science_data import NAMED_FORMULAS
 from ari.orchestrator.facts import is_fact, mean_interval, study_facts
+from ari.pipeline.claim_gate.gate import run_hard_gate
 from ari.pipeline.experiment_spec import Ceiling, Experiment, Parameter
 from ari.transform import build_science_data, nodes_to_science_data
 from ari.transform.assertions import FORMULAS, shown
@@ -290,6 +291,29 @@ def test_every_number_can_be_computed_again_from_the_files(
             found[name] = holder[key]
         assert FORMULAS[assertion["formula"]](**found) == pytest.approx(assertion["value"], rel=1e-12)
     assert [f for f in validate(path) if f.file == "science_data.json"] == []
+
+
+@pytest.mark.parametrize("study", ["command_study", "law_study"])
+def test_every_number_printed_as_it_stands_passes_the_strict_gate(
+    study: str, request: pytest.FixtureRequest
+) -> None:
+    path = request.getfixturevalue(study)
+    nodes_to_science_data(checkpoint=path)
+    document = json.loads((path / "science_data.json").read_text())
+    lines = [r"\documentclass{article}", r"\begin{document}", r"\section{Results}"]
+    for claim in document["claims"]:
+        for assertion in claim["numeric_assertions"]:
+            printed = assertion["text_span"].replace("%", r"\%")
+            lines += [f"The recorded result is {printed}. % CLAIM:{claim['id']}:{assertion['id']}", ""]
+    paper = path / "full_paper.tex"
+    paper.write_text("\n".join([*lines, r"\end{document}"]))
+    report = run_hard_gate(path, phase="final", policy="strict")
+    assert (report.status, report.errors, report.warnings) == ("passed", [], [])
+    assert report.metrics["numeric_reproducible"] == len(document["numeric_assertions"])
+    paper.write_text(
+        paper.read_text().replace("result is 100. ", "result is 101. ").replace("is 0.011", "is 0.012")
+    )
+    assert run_hard_gate(path, phase="final", policy="strict").should_block
 
 
 def test_the_formulas_are_those_of_the_format() -> None:
