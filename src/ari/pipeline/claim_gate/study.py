@@ -54,11 +54,13 @@ class StudyFiles:
         directory: The checkpoint.
         nodes: Id to node, the detail of `nodes_tree.json` under the summary of `tree.json`.
         faults: Files that could not be read.
+        legacy: Whether the trees are in the legacy shape.
     """
 
     directory: Path
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    legacy: bool = False
     _results: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
@@ -71,6 +73,7 @@ class StudyFiles:
                 continue
             if legacy.is_legacy_tree(document):
                 document = legacy.convert_tree(document, directory)
+                study.legacy = True
             nodes = document.get("nodes") if isinstance(document, Mapping) else None
             if not isinstance(nodes, Mapping):
                 study.faults.append(Fault(file, "it holds no object `nodes`", absent=False))
@@ -167,15 +170,21 @@ class StudyFiles:
                 yield document
 
     def work_dir(self, node_id: str) -> Path | None:
-        """The folder of a node; None when the recorded one leads out of the study."""
+        """The folder of a node; None when the recorded one leads out of the study.
+
+        A study in the legacy shape lies in `<workspace>/checkpoints/`, with its folders elsewhere in the
+        workspace.
+        """
         recorded = self.nodes.get(node_id, {}).get("work_dir")
+        recorded = recorded if isinstance(recorded, str) and recorded else f"experiments/{node_id}"
         try:
-            return inside(
-                self.directory,
-                recorded if isinstance(recorded, str) and recorded else f"experiments/{node_id}",
-            )
-        except PathEscapeError:
-            return None  # reported by `ari validate`; a file outside the checkpoint is no evidence
+            if self.legacy:
+                workspace = self.directory.resolve().parent.parent
+                folder = (self.directory / recorded).resolve()
+                return inside(workspace, folder.relative_to(workspace).as_posix())
+            return inside(self.directory, recorded)
+        except (PathEscapeError, ValueError, OSError):
+            return None  # reported by `ari validate`; a file outside the study is no evidence
 
     def processor(self, node_id: str) -> str:
         """Name the machine a node ran on, as its report says; empty when it does not."""
