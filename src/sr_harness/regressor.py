@@ -73,7 +73,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         variables_: Column to the variable that stands for it in formulas. An identifier of any script stands
             for itself; `wind speed` becomes `wind_speed`. Without column names they are `x0`, `x1`, ….
         target_name_: Name of `y` if it has one, else "y".
-        stop_reason_: Why the search ended: "exact", "finished", "work" or "time".
+        stop_reason_: Why the search ended: "exact", "explained" (only noise is left), "finished",
+            "work" or "time".
         work_used_: Units of work that the last fit spent.
         n_features_in_: Number of columns.
         feature_names_in_: Column names exactly as they were given; absent where `X` has none.

@@ -207,6 +207,7 @@ def measure_all(problem: Problem, formulas: Sequence[Expression], origin: str) -
                 rows=problem.rows,
                 effective_rows=problem.effective_rows,
                 validation=None if held is None else held.error(version),
+                validation_rows=0 if held is None else held.rows,
             )
             for version in versions
         ]

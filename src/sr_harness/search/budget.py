@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-StopReason = Literal["exact", "finished", "work", "time", "cancelled"]
+StopReason = Literal["exact", "explained", "finished", "work", "time", "cancelled"]
 
 DEFAULT_WORK = 300_000
 
@@ -63,6 +63,7 @@ class Meter:
         self.budget = budget
         self.used = 0
         self._limit = budget.work
+        self._settled: int | None = None
         self._should_stop = should_stop
         self._clock = clock
         self._began = clock()
@@ -94,6 +95,8 @@ class Meter:
         cost = max(1, int(units))
         if self.used + cost > self.budget.work:
             raise Halt("work")
+        if self._settled is not None and self.used + cost > self._settled:
+            raise Halt("explained")
         if allotted and self.used + cost > self._limit:
             raise AllotmentSpent
         self.used += cost
@@ -104,6 +107,10 @@ class Meter:
             raise Halt("cancelled")
         if self.budget.seconds is not None and self._clock() - self._began > self.budget.seconds:
             raise Halt("time")
+
+    def settle(self, work: int | None) -> None:
+        """End the search after so much more work, because nothing is left to explain; None: do not."""
+        self._settled = None if work is None else self.used + work
 
     @contextmanager
     def allot(self, share: float) -> Iterator[None]:

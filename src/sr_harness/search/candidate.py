@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sr_harness.search.selection import EXACT, FLOOR, description_length, free_constants, numbers
+from sr_harness.search.selection import EXACT, FLOOR, Weight, description_length, judged_error, weigh
 
 if TYPE_CHECKING:
     from sr_harness.engine import Expression
@@ -36,6 +37,7 @@ class Candidate:
         parameters: Its fitted constants (those that are not plain numbers), `c1`, `c2`, … in order.
         nmse: Mean squared error over the target's variance; keeps its digits where `r2` rounds to 1.
         validation_nmse: The same on validation rows, or None where there are none.
+        validation_rows: Validation rows.
         rows: Training rows.
         effective_rows: Rows that the mean square really weighs; see `Problem.effective_rows`.
     """
@@ -49,24 +51,31 @@ class Candidate:
     nmse: float
     validation_nmse: float | None = None
     rows: int = 0
+    validation_rows: int = 0
     effective_rows: float | None = None
+
+    @cached_property
+    def parts(self) -> Weight:
+        """Size and constants as selection counts them."""
+        return weigh(self.expression)
 
     @property
     def weight(self) -> int:
-        """What the front goes by: node count, an arbitrary constant counting one more than a plain number."""
-        return self.complexity + len(self.parameters)
+        """What the front goes by: size, an arbitrary constant counting more than a plain one."""
+        return self.parts.weight
 
-    @property
+    @cached_property
     def judged_nmse(self) -> float:
-        """The worse of training and validation error: what selection goes by."""
-        return max(self.nmse, self.validation_nmse or 0.0)
+        """The error on training and validation rows together: what selection goes by."""
+        if self.validation_nmse is None or not self.validation_rows:
+            return max(self.nmse, self.validation_nmse or 0.0)
+        return judged_error(self.nmse, self.validation_nmse, self.rows, self.validation_rows)
 
-    @property
+    @cached_property
     def length(self) -> float:
         """Description length in nats; see `sr_harness.search.selection`."""
-        return description_length(
-            self.judged_nmse, self.complexity, numbers(self.expression), self.effective_rows or self.rows
-        )
+        rows = self.effective_rows or self.rows
+        return description_length(self.judged_nmse, self.parts.size, self.parts.costs, rows)
 
     @property
     def exact(self) -> bool:
@@ -75,11 +84,10 @@ class Candidate:
         A long formula must leave less and hold few arbitrary constants: with enough of them a quotient meets
         anything smooth to the last digits.
         """
-        if self.complexity > SHORT and (
-            self.judged_nmse > LONG_EXACT or len(self.parameters) > FEW_CONSTANTS
-        ):
+        worst = max(self.nmse, self.validation_nmse or 0.0)
+        if self.complexity > SHORT and (worst > LONG_EXACT or len(self.parameters) > FEW_CONSTANTS):
             return False
-        return self.judged_nmse < EXACT and self.length < 0
+        return worst < EXACT and self.length < 0
 
     def formula(self, digits: int | None = None) -> str:
         """The formula as text."""
@@ -111,11 +119,12 @@ def measured(
     rows: int,
     effective_rows: float | None = None,
     validation: float | None = None,
+    validation_rows: int = 0,
 ) -> Candidate:
     """A candidate from its normalised error; `variance` turns that into the target's units."""
     from sr_harness import engine
 
-    constants = {f"c{place}": value for place, value in enumerate(free_constants(expression), start=1)}
+    constants = {f"c{place}": value for place, value in enumerate(weigh(expression).free, start=1)}
     return Candidate(
         expression=expression,
         loss=nmse * variance,
@@ -125,6 +134,7 @@ def measured(
         parameters=constants,
         nmse=nmse,
         validation_nmse=validation,
+        validation_rows=validation_rows,
         rows=rows,
         effective_rows=effective_rows,
     )

@@ -16,7 +16,7 @@ import numpy as np
 from sr_harness.errors import ExpressionError, ProblemError
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
-from sr_harness.search.polish import variants
+from sr_harness.search.polish import refit, variants
 from sr_harness.search.problem import Problem
 from sr_harness.search.strategies import STRATEGIES
 from sr_harness.search.strategies.base import Strategy
@@ -25,6 +25,24 @@ from sr_harness.search.workspace import Workspace
 
 if TYPE_CHECKING:
     from sr_harness.engine import Expression
+
+PATIENCE, PATIENCE_SHARE = 1_000, 0.1
+"""Work after which a search ends when only noise is left, and the same as a share of that used so far."""
+
+NOISE_FACTOR = 20.0
+"""The more noise, the more formulas leave nothing else: patience grows with its share of the target."""
+
+USUAL_WEIGHT, WEIGHT_SCALE = 16, 5.0
+"""Patience grows e-fold with every so many nodes beyond the usual: long formulas imitate."""
+
+WORTH_FITTING = 0.05
+"""Fast fits leave at most this part of the variance before they are worth an exact one at once."""
+
+MOST_PATIENT = 20.0
+"""Exponent from which on patience is without end."""
+
+SHORTER = 3.0
+"""Nats by which a description must be shorter to count as another one."""
 
 POLISHED = 2
 """How many members of the front are polished after each strategy, those with the shortest descriptions."""
@@ -62,7 +80,8 @@ class Discovery:
             at once.
         events: What happened, in order.
         work_used: Units of work.
-        stop_reason: `exact`, `finished` (every strategy ended by itself or spent its part), `work`, `time` or
+        stop_reason: `exact`, `explained` (what the best formula leaves is noise, and none better was found
+            for a while), `finished` (every strategy ended by itself or spent its part), `work`, `time` or
             `cancelled`.
     """
 
@@ -137,6 +156,7 @@ class _Run:
         self.events: list[Event] = []
         self._on_event = on_event
         self._polished: set[Expression] = set()
+        self._settled = 0.0
 
     def report(self, kind: EventKind, origin: str, message: str, candidate: Candidate | None = None) -> None:
         event = Event(kind, origin, message, self.space.meter.used, candidate)
@@ -185,7 +205,7 @@ class _Run:
         self.polish()
 
     def offer(self, expression: Expression, origin: str) -> None:
-        """Measure one formula; end the search if it is exact."""
+        """Measure one formula; end the search if it is exact, and soon if it leaves nothing but noise."""
         candidate = self.space.consider(expression, origin)
         if candidate is None:
             return
@@ -193,6 +213,29 @@ class _Run:
         if candidate.exact:
             self._polish_one(candidate)
             raise _Exact
+        if candidate.nmse < WORTH_FITTING and candidate is self.space.front.best():
+            self._fit_at_once(candidate)
+            self._settle()
+
+    def _fit_at_once(self, candidate: Candidate) -> None:
+        """Fit the constants of the best formula where a strategy has chosen them by a cheaper measure."""
+        fitted = refit(candidate.expression, self.space)
+        if fitted is not None:
+            self._accept(fitted, candidate)
+
+    def _settle(self) -> None:
+        """Let the search end soon if what the best formula leaves is noise."""
+        best = self.space.front.best()
+        if best is None or best.length > self._settled - SHORTER or not self.space.leaves_noise(best):
+            return
+        self._settled = best.length
+        patience = (
+            PATIENCE * (1.0 + NOISE_FACTOR * np.sqrt(best.nmse)) + PATIENCE_SHARE * self.space.meter.used
+        )
+        weight = best.weight + 2 * len(best.parts.free)
+        beyond = min(max(0.0, (weight - USUAL_WEIGHT) / WEIGHT_SCALE), MOST_PATIENT)
+        self.space.meter.settle(int(patience * np.exp(beyond)))
+        self._polish_one(best)
 
     def polish(self) -> None:
         """Polish the most credible members of the front that have not been polished yet."""
@@ -203,13 +246,26 @@ class _Run:
         best = self.space.front.best()
         if best is not None and best.exact:
             raise _Exact
+        self._settle()
 
     def _polish_one(self, candidate: Candidate) -> None:
-        self._polished.add(candidate.expression)
-        if candidate.expression.op == "num":
-            return
-        for expression in variants(candidate.expression, self.space):
-            better = self.space.consider(expression, candidate.origin)
-            if better is not None:
-                self._polished.add(better.expression)
-                self.report("improved", candidate.origin, better.formula(digits=6), better)
+        """Polish a candidate, then what became of it, while the description gets shorter."""
+        current: Candidate | None = candidate
+        while current is not None and current.expression not in self._polished:
+            self._polished.add(current.expression)
+            if current.expression.op == "num":
+                return
+            accepted = [
+                better
+                for form in variants(current.expression, self.space)
+                if (better := self._accept(form, current))
+            ]
+            best = min(accepted, key=lambda kept: kept.length, default=None)
+            current = best if best is not None and best.length < current.length - SHORTER else None
+
+    def _accept(self, expression: Expression, source: Candidate) -> Candidate | None:
+        """Measure a form of a candidate; it if the front takes it."""
+        better = self.space.consider(expression, source.origin)
+        if better is not None:
+            self.report("improved", source.origin, better.formula(digits=6), better)
+        return better

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sr_harness.errors import AlignmentError, FitError
-from sr_harness.search.selection import plain_cost
+from sr_harness.search.constants import plain_constants
+from sr_harness.search.selection import EXACT, plain_cost
 
 if TYPE_CHECKING:
-    from sr_harness.engine import Expression
+    from sr_harness.engine import Expression, FitResult
     from sr_harness.search.workspace import Workspace
 
 FIT_WORK = 60
 """Charged for one fit of constants, and the most evaluations it may take."""
+
+LINEAR_FIT_WORK = 4
+"""Charged where all constants enter linearly and are solved for at once."""
 
 SNAP_WORK = 120
 """Charged for one attempt at simpler constants."""
@@ -32,27 +36,39 @@ LONGEST = 45
 
 
 def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
-    """Simplified, snapped and pruned forms of a formula, best prospects first."""
+    """Simplified, fitted, snapped and pruned forms of a formula, best prospects first."""
     from sr_harness import engine
 
     simple = engine.simplify(rounded(expression))
     yield simple
     simple = engine.simplify(expression)
     yield simple
-    fitted = refit(simple, space)
-    if fitted is not None:
-        yield fitted
-    best = fitted or simple
-    snapped = snap(best, space) if expression.size <= LONGEST else None
-    if snapped is not None:
-        yield snapped
-        yield engine.simplify(snapped)
-    if expression.size <= LONGEST:
-        for shorter in pruned(best):
-            again = refit(shorter, space)
-            if again is not None:
-                yield again
-                yield engine.simplify(again)
+    template = loosened(simple)
+    result = None if template is None else fit_result(template, space)
+    best = simple if result is None else result.expression
+    yield best
+    if expression.size > LONGEST:
+        return
+    if result is not None:
+        yield from _plain(result, best, space)
+    for shorter in pruned(best):
+        again = refit(shorter, space) or shorter
+        yield again
+        yield engine.simplify(again)
+
+
+def _plain(result: FitResult, best: Expression, space: Workspace) -> Iterator[Expression]:
+    """Forms with plain constants: by standard errors, or exactly where nothing but rounding is left."""
+    from sr_harness import engine
+
+    arrays = space.sample.arrays_for(best)
+    if 1.0 - result.r2 < EXACT:
+        snapped = snap(best, space)
+        if snapped is not None:
+            yield snapped
+            yield engine.simplify(snapped)
+    else:
+        yield from plain_constants(result, arrays, lambda template: fit_result(template, space))
 
 
 def refit(expression: Expression, space: Workspace) -> Expression | None:
@@ -63,13 +79,21 @@ def refit(expression: Expression, space: Workspace) -> Expression | None:
 
 def fit_template(template: Expression, space: Workspace) -> Expression | None:
     """A template fitted on the sample from its start values; None where no finite fit exists."""
-    from sr_harness import engine
+    result = fit_result(template, space)
+    return None if result is None else result.expression
 
-    space.charge(FIT_WORK)
+
+def fit_result(template: Expression, space: Workspace) -> FitResult | None:
+    """The fit of a template on the sample from its start values; None where no finite one exists."""
+    from sr_harness import engine
+    from sr_harness.engine.linearity import linear_parameters
+
+    free = engine.parameters(template)
+    space.charge(FIT_WORK if len(linear_parameters(template)) < len(free) else LINEAR_FIT_WORK)
     arrays = space.sample.arrays_for(template)
     try:
         with np.errstate(all="ignore"):
-            result = engine.fit(
+            return engine.fit(
                 template,
                 arrays.data,
                 arrays.target,
@@ -80,7 +104,6 @@ def fit_template(template: Expression, space: Workspace) -> Expression | None:
     except (FitError, AlignmentError):
         # Without its other terms a formula may lie on fewer axes than the target.
         return None
-    return result.expression
 
 
 def snap(expression: Expression, space: Workspace) -> Expression | None:

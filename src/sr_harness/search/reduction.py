@@ -128,10 +128,10 @@ def polynomial_bases(inputs: Sequence[Input]) -> list[Floats]:
     degree = _degree(len(columns), columns[0].size) if columns else 0
     if degree == 0:
         return []
-    powers = _exponents(len(columns), degree)
-    bases = [np.linalg.qr(_products(columns, powers))[0]]
+    powers = whole_exponents(len(columns), degree)
+    bases = [np.linalg.qr(chebyshev_products(columns, powers))[0]]
     if all(np.all(column > 0) or np.all(column < 0) for column in columns):
-        bases.append(np.linalg.qr(_products([np.log(np.abs(c)) for c in columns], powers))[0])
+        bases.append(np.linalg.qr(chebyshev_products([np.log(np.abs(c)) for c in columns], powers))[0])
     return bases
 
 
@@ -165,7 +165,7 @@ def _degree(inputs: int, rows: int) -> int:
     return max((d for d in range(1, HIGHEST_DEGREE + 1) if comb(inputs + d, d) <= most), default=0)
 
 
-def _products(columns: Sequence[Floats], powers: NDArray[np.int64]) -> Floats:
+def chebyshev_products(columns: Sequence[Floats], powers: NDArray[np.int64]) -> Floats:
     """Products of Chebyshev polynomials of the columns, each scaled to -1 … 1."""
     result = np.ones((columns[0].size, len(powers)))
     for column, degrees in zip(columns, powers.T, strict=True):
@@ -176,12 +176,12 @@ def _products(columns: Sequence[Floats], powers: NDArray[np.int64]) -> Floats:
 
 
 @lru_cache(maxsize=128)
-def _exponents(count: int, degree: int) -> NDArray[np.int64]:
+def whole_exponents(count: int, degree: int) -> NDArray[np.int64]:
     """All vectors of `count` whole exponents with a sum up to `degree`."""
     if count == 1:
         return np.arange(degree + 1)[:, None]
     blocks = []
     for first in range(degree + 1):
-        rest = _exponents(count - 1, degree - first)
+        rest = whole_exponents(count - 1, degree - first)
         blocks.append(np.column_stack([np.full(len(rest), first), rest]))
     return np.concatenate(blocks)

@@ -13,9 +13,11 @@ import numpy as np
 
 from sr_harness.search.budget import AllotmentSpent, Meter
 from sr_harness.search.candidate import Candidate, ParetoFront, measured
+from sr_harness.search.noise import FEWEST_ROWS, is_noise
+from sr_harness.search.plain import tidied
 from sr_harness.search.problem import Problem
 from sr_harness.search.scaling import smaller_views
-from sr_harness.search.selection import free_constants
+from sr_harness.search.selection import weigh
 from sr_harness.search.view import View, whole
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ SAMPLE_ROWS = 1000
 
 ROWS_A_UNIT = 10_000
 """Rows on which a formula is measured for one unit of work: long arrays cost less a row than short ones."""
+
+MOST_UNEXPLAINED = 0.25
+"""A formula that leaves more of the variance than this is never taken for the whole truth."""
+
+LONG_DESCRIPTION = -20.0
+"""Nor is one whose description is hardly shorter than the data."""
 
 NEAR = 1.25
 """A formula whose error on the sample is this factor above the front's is still measured on all rows."""
@@ -77,11 +85,11 @@ class Workspace:
         """
         from sr_harness import engine
 
-        expression = engine.without_rounding(expression)
+        expression = tidied(engine.without_rounding(expression), self.problem.names)
         if expression in self._known:
             return None
         self.charge()
-        weight = engine.complexity(expression) + len(free_constants(expression))
+        weight = weigh(expression).weight
         nmse = self.sample.error(expression)
         self._known[expression] = None
         if not self.front.admits(weight, nmse / NEAR):
@@ -106,7 +114,19 @@ class Workspace:
             rows=self.problem.rows,
             effective_rows=self.effective_rows,
             validation=None if held_out is None else held_out.error(expression),
+            validation_rows=0 if held_out is None else held_out.rows,
         )
+
+    def leaves_noise(self, candidate: Candidate) -> bool:
+        """Whether a formula describes the data and leaves nothing but noise, also on the validation rows."""
+        if candidate.nmse > MOST_UNEXPLAINED or candidate.length > LONG_DESCRIPTION:
+            return False
+        parts = [self.sample] if self.problem.validation is None else [self.sample, self.problem.validation]
+        for part in parts:
+            prediction = part.predict(candidate.expression)
+            if not is_noise(part.target - prediction, list(part.data.values()), prediction):
+                return part.rows < FEWEST_ROWS and part is not self.sample
+        return True
 
     def _draw_sample(self) -> Problem:
         problem = self.problem
