@@ -369,9 +369,9 @@ def test_what_holds_on_held_out_rows_is_not_lost_to_what_fits_the_others(propose
     x = rng.uniform(1.0, 2.0, 50)
     held_out = make_split(50, seed=0, fractions=(0.8, 0.2, 0.0)).validation
     y = 1.2 * x + rng.normal(scale=0.02, size=50)
-    y[held_out] = 1.3 * x[held_out] + rng.normal(scale=0.1, size=10)
+    y[held_out] = 2.0 * x[held_out] + rng.normal(scale=0.02, size=10)
     # fitted on all rows, this slope is worse where the next search fits and better where it is judged
-    proposer.texts = ("1.25123*x0",)
+    proposer.texts = ("1.36123*x0",)
     model = cheap(strategies=["proposer"], warm_start=True, validation_fraction=0).fit(x[:, None], y)
     earlier = model.expression_
     proposer.texts = ("1.2*x0", "1.20123*x0")

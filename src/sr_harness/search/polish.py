@@ -52,9 +52,12 @@ def variants(expression: Expression, space: Workspace) -> Iterator[Expression]:
     if result is not None:
         yield from _plain(result, best, space)
     for shorter in pruned(best):
-        again = refit(shorter, space) or shorter
-        yield again
-        yield engine.simplify(again)
+        again = refit(shorter, space)
+        if again is None and loosened(shorter) is None and space.problem.graph is None:
+            again = shorter  # nothing to fit; on a network it may also lie on fewer axes than the target
+        if again is not None:
+            yield again
+            yield engine.simplify(again)
 
 
 def _plain(result: FitResult, best: Expression, space: Workspace) -> Iterator[Expression]:

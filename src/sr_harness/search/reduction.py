@@ -71,7 +71,10 @@ def _smaller(view: View, charge: Callable[[float], None]) -> Iterator[list[Trial
         divided = [(p, target) for p in FACTORS if (target := _divided(view, item, p)) is not None]
         variances = _Surrogate(others).residuals([target for _, target in divided])
         yield [
-            (variance * _strangeness(p), View(others, target, _times(view.factor, item.expression, p)))
+            (
+                variance * _strangeness(p),
+                View(others, target, _times(view.factor, item.expression, p), _scale(view, item, p)),
+            )
             for variance, (p, target) in zip(variances, divided, strict=True)
         ]
     for a, b in itertools.combinations(range(len(view.inputs)), 2):
@@ -80,7 +83,7 @@ def _smaller(view: View, charge: Callable[[float], None]) -> Iterator[list[Trial
             charge(TRIAL_WORK)
             inputs = (merged, *others)
             variance = _Surrogate(inputs).residuals([view.target])[0]
-            yield [(variance, View(inputs, view.target, view.factor))]
+            yield [(variance, View(inputs, view.target, view.factor, view.scale))]
 
 
 def _strangeness(exponent: float) -> float:
@@ -93,6 +96,13 @@ def _times(factor: Expression | None, base: Expression, exponent: float) -> Expr
         raised = power(base, exponent)
         return raised if factor is None else build.mul(factor, raised)
     return build.div(build.num(1.0) if factor is None else factor, power(base, -exponent))
+
+
+def _scale(view: View, item: Input, exponent: float) -> Floats:
+    """Values of the view's factor once a power of an input has been divided out as well."""
+    with np.errstate(all="ignore"):
+        power_values: Floats = item.values**exponent
+    return power_values if view.scale is None else view.scale * power_values
 
 
 def _divided(view: View, item: Input, exponent: float) -> Floats | None:

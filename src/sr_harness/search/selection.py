@@ -4,10 +4,10 @@ The length, in nats, of a formula f with k free constants on n rows is
 
     (n - k)/2 · ln(nmse)  +  NODE · size  +  Σ cost(constant)
 
-where nmse = 1 - R². A constant is a part of a formula without inputs, 2 or 1/(4π), and counts as one node. It
-costs what it takes to write it: little for a small integer or fraction, and for an arbitrary number the
-digits that the residuals can resolve, ½·ln(n / nmse). So a formula with plain constants beats an interpolation with
-as many free constants as rows, and noise is not worth describing.
+where nmse = 1 - R². A constant is a part of a formula without inputs, 2 or 1/(4π), and counts as one node.
+It costs what it takes to write it: little for a small integer or fraction, and for an arbitrary number the
+digits that the residuals can resolve, ½·ln(n / nmse). So a formula with plain constants beats an
+interpolation with as many free constants as rows, and noise is not worth describing.
 The rule follows J. Rissanen, "Modeling by shortest data description", Automatica 14 (1978).
 """
 

@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+INSIDE = 1e-7
+"""A column of which less than this part lies outside a span is taken to lie in it."""
+
+
 @dataclass(frozen=True)
 class SparseFit:
     """Columns, their coefficients, and what is left: the sum of squares over that of the target."""
@@ -83,9 +87,21 @@ def forward(
 
 def best_pairs(matrix: Floats, target: Floats, count: int) -> list[tuple[int, int]]:
     """The `count` pairs of columns that leave the least, over all pairs, best first."""
-    unit = _unit_columns(matrix)
-    y = target / (float(np.max(np.abs(target), initial=0.0)) or 1.0)
-    y = y / (float(np.linalg.norm(y)) or 1.0)
+    return [pair for pair, _ in ranked_pairs(matrix, target, count)]
+
+
+def ranked_pairs(
+    matrix: Floats, target: Floats, count: int, basis: Floats | None = None
+) -> list[tuple[tuple[int, int], float]]:
+    """The `count` best pairs of columns, best first, with the sum of squares that each leaves.
+
+    Args:
+        matrix: Rows by columns.
+        target: What to explain.
+        count: How many pairs.
+        basis: Orthonormal columns that are always in.
+    """
+    unit, y, length = _beside(matrix, target, basis)
     gram, along = unit.T @ unit, unit.T @ y
     with np.errstate(all="ignore"):
         cross = along[:, None] ** 2 + along[None, :] ** 2 - 2 * gram * along[:, None] * along[None, :]
@@ -99,7 +115,36 @@ def best_pairs(matrix: Floats, target: Floats, count: int) -> list[tuple[int, in
         return []
     top = np.argpartition(-values, count - 1)[:count]
     top = top[np.lexsort((top, -values[top]))]
-    return [(int(rows[place]), int(columns[place])) for place in top if np.isfinite(values[place])]
+    return [
+        ((int(rows[place]), int(columns[place])), float(max(1.0 - values[place], 0.0)) * length**2)
+        for place in top
+        if np.isfinite(values[place])
+    ]
+
+
+def ranked_columns(
+    matrix: Floats, target: Floats, count: int, basis: Floats | None = None
+) -> list[tuple[int, float]]:
+    """The `count` best columns, best first, with the sum of squares that each leaves; see `ranked_pairs`."""
+    unit, y, length = _beside(matrix, target, basis)
+    gain = np.square(unit.T @ y)
+    top = np.argsort(-gain, kind="stable")[:count]
+    return [(int(place), float(max(1.0 - gain[place], 0.0)) * length**2) for place in top]
+
+
+def _beside(matrix: Floats, target: Floats, basis: Floats | None) -> tuple[Floats, Floats, float]:
+    """Unit columns and unit target outside the span of a basis, and the length of that part of the target."""
+    unit = _unit_columns(matrix)
+    height = float(np.max(np.abs(target), initial=0.0)) or 1.0
+    y = target / height
+    if basis is not None:
+        unit = unit - basis @ (basis.T @ unit)
+        inside = np.linalg.norm(unit, axis=0) < INSIDE
+        unit = _unit_columns(unit)
+        unit[:, inside] = 0.0
+        y = y - basis @ (basis.T @ y)
+    length = float(np.linalg.norm(y)) or 1.0
+    return unit, y / length, length * height
 
 
 def _unit_columns(matrix: Floats) -> Floats:

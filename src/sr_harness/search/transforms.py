@@ -16,6 +16,9 @@ from sr_harness.engine import Expression, build
 Floats = NDArray[np.float64]
 
 
+LEAST_WEIGHT = 1e-4
+"""No row counts less than this."""
+
 SMALLEST, LARGEST = 1e-140, 1e140
 """Beyond these a square of the peeled target is no number."""
 
@@ -44,6 +47,25 @@ class Transform:
         if not SMALLEST < height < LARGEST or np.ptp(values) <= 1e-12 * height:
             return None
         return values
+
+    def weights(self, y: Floats, scale: Floats | None = None) -> Floats:
+        """What an error of the peeled target is multiplied by to be one of the original target, largest 1.
+
+        Args:
+            y: The target that was peeled.
+            scale: What it was divided by before, if anything.
+        """
+        step = 1e-6 * (float(np.ptp(y)) or 1.0)
+        with np.errstate(all="ignore"):
+            slope = np.abs(self.peel(y + step) - self.peel(y - step)) / (2 * step)
+            one_sided = np.fmax(
+                np.abs(self.peel(y + step) - self.peel(y)), np.abs(self.peel(y) - self.peel(y - step))
+            )
+            slope = np.where(np.isfinite(slope), slope, one_sided / step)
+            result: Floats = (1.0 if scale is None else np.abs(scale)) / slope
+        finite = result[np.isfinite(result)]
+        most = float(np.max(finite, initial=0.0)) or 1.0
+        return np.clip(np.where(np.isfinite(result), result / most, 1.0), LEAST_WEIGHT, 1.0)
 
 
 def _call(name: str) -> Callable[[Expression], Expression]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sr_harness.search.strategies.base import Strategy
+from sr_harness.search.strategies.blocks import TwoBlocks
 from sr_harness.search.strategies.composite import Composite
 from sr_harness.search.strategies.constant import Constant
 from sr_harness.search.strategies.exponential import Exponential
@@ -33,6 +34,7 @@ _ALL: tuple[Strategy, ...] = (
     Exponential(),
     Sinusoid(),
     Trigonometric(),
+    TwoBlocks(),
     Composite(),
     Network(),
     Genetic(),

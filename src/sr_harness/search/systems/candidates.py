@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sr_harness.engine import Expression, build
-from sr_harness.search.selection import description_length, numbers
+from sr_harness.search.selection import description_length, weigh
 from sr_harness.search.systems.weak import WeakEquation
 
 if TYPE_CHECKING:
@@ -79,4 +79,5 @@ def length_of(formula: Expression, nmse: float, rows: float) -> float:
     """Description length in nats; see `sr_harness.search.selection`."""
     from sr_harness import engine
 
-    return description_length(nmse, engine.complexity(formula), numbers(formula), max(rows, 2.0))
+    parts = weigh(formula)
+    return description_length(nmse, parts.size, parts.costs, max(rows, 2.0))
