@@ -100,11 +100,12 @@ def plain_constants(result: FitResult, arrays: Arrays, refit: Refit) -> list[Exp
         return []
     fixed = _choose(state)
     found: list[Expression] = []
-    while fixed and len(found) < MOST_VARIANTS:
+    while fixed and len(found) < 2 * MOST_VARIANTS:
         starts = {name: engine.build.param(name, value) for name, value in result.parameters.items()}
         again = refit(engine.substitute(result.template, {**starts, **dict(fixed)}))
         if again is not None and again.loss <= result.loss * (1.0 + _growth(len(fixed)) / result.rows):
-            found.append(engine.simplify(again.expression))
+            # 3/2*x holds one constant, 3*x/2 two: the front may take the one and not the other
+            found += [again.expression, engine.simplify(again.expression)]
         fixed = fixed[: len(fixed) // 2]
     return found
 

@@ -77,7 +77,5 @@ def ranked(equation: WeakEquation, formulas: Iterator[Expression] | Sequence[Exp
 
 def length_of(formula: Expression, nmse: float, rows: float) -> float:
     """Description length in nats; see `sr_harness.search.selection`."""
-    from sr_harness import engine
-
     parts = weigh(formula)
     return description_length(nmse, parts.size, parts.costs, max(rows, 2.0))
