@@ -73,7 +73,7 @@ def _smaller(view: View, charge: Callable[[float], None]) -> Iterator[list[Trial
         yield [
             (
                 variance * _strangeness(p),
-                View(others, target, _times(view.factor, item.expression, p), _scale(view, item, p)),
+                View(others, target, _times(view.factor, item.expression, p)),
             )
             for variance, (p, target) in zip(variances, divided, strict=True)
         ]
@@ -83,7 +83,7 @@ def _smaller(view: View, charge: Callable[[float], None]) -> Iterator[list[Trial
             charge(TRIAL_WORK)
             inputs = (merged, *others)
             variance = _Surrogate(inputs).residuals([view.target])[0]
-            yield [(variance, View(inputs, view.target, view.factor, view.scale))]
+            yield [(variance, View(inputs, view.target, view.factor))]
 
 
 def _strangeness(exponent: float) -> float:
@@ -96,13 +96,6 @@ def _times(factor: Expression | None, base: Expression, exponent: float) -> Expr
         raised = power(base, exponent)
         return raised if factor is None else build.mul(factor, raised)
     return build.div(build.num(1.0) if factor is None else factor, power(base, -exponent))
-
-
-def _scale(view: View, item: Input, exponent: float) -> Floats:
-    """Values of the view's factor once a power of an input has been divided out as well."""
-    with np.errstate(all="ignore"):
-        power_values: Floats = item.values**exponent
-    return power_values if view.scale is None else view.scale * power_values
 
 
 def _divided(view: View, item: Input, exponent: float) -> Floats | None:

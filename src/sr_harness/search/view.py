@@ -29,13 +29,11 @@ class View:
         inputs: What the formula may be made of; each varies.
         target: What it must give.
         factor: Expression by which the original target was divided, or None.
-        scale: Values of that factor, or None.
     """
 
     inputs: tuple[Input, ...]
     target: Floats
     factor: Expression | None = None
-    scale: Floats | None = None
 
     def wrap(self, inner: Expression) -> Expression:
         """The formula of the original problem that belongs to one of this view."""

@@ -90,7 +90,7 @@ class _View:
         space.charge(LIMIT / 8)
         self.blocks = Blocks(inputs, LIMIT)
         self.inputs = inputs
-        scale = None if view.scale is None else view.scale[rows]
+        scale = None if view.factor is None else _ratio(space.sample.target[rows], view.target[rows])
         self.peeled = []
         for transform in TRANSFORMS:
             target = transform.target(view.target)
@@ -262,6 +262,13 @@ def _halves(values: Sequence[float]) -> list[float] | None:
     rounded = [round(2.0 * value) / 2.0 for value in values]
     far = any(abs(a - b) > NEAR for a, b in zip(values, rounded, strict=True))
     return None if far else rounded
+
+
+def _ratio(whole: Floats, divided: Floats) -> Floats:
+    """Size of what the target was divided by; 1 where both are 0."""
+    with np.errstate(all="ignore"):
+        ratio = np.abs(whole / divided)
+    return np.where(np.isfinite(ratio), ratio, 1.0)
 
 
 def _is_whole(expression: Expression) -> bool:
