@@ -15,6 +15,7 @@ prints both without a stack trace.
     ├── ExecutionError (RuntimeError)       a command cannot be run at all
     │   └── SandboxError                    it cannot be contained as asked
     ├── EvaluationError (RuntimeError)      a node's result cannot be measured
+    ├── PaperError (RuntimeError)           a paper cannot be written, or prints what was not measured
     └── SkillError (RuntimeError)           a skill or tool failed or does not exist
 """
 
@@ -77,6 +78,10 @@ class SandboxError(ExecutionError):
 
 class EvaluationError(AriError, RuntimeError):
     """A node's result cannot be measured."""
+
+
+class PaperError(AriError, RuntimeError):
+    """A paper cannot be written, or what it prints is not what was measured."""
 
 
 class SkillError(AriError, RuntimeError):

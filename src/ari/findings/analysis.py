@@ -37,7 +37,7 @@ def ablations(study: FinishedStudy) -> list[Node]:
         parent = study.node(node.parent)
         same = parent is not None and parent.formula == study.best.formula
         if node.label == "ablation" and node.counts and same and isinstance(part, str):
-            seen.setdefault(part, node)
+            seen.setdefault(part_text(study, node), node)
     return list(seen.values())
 
 

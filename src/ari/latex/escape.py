@@ -166,7 +166,35 @@ def _name(character: str) -> str:
 
 
 def identifier(text: str) -> Escaped:
-    """A name as typewriter text that may be broken after underscores, slashes and dots."""
+    """A name as typewriter text that may be broken before underscores, slashes and dots."""
     escaped = escape(text)
-    broken = re.sub(r"(\\_|/|\.|=)", r"\1\\allowbreak{}", escaped.text)
+    broken = re.sub(r"(?<=[\w}])(\\_|/|\.|=)(?=[^\W\d])", r"\\allowbreak{}\1", escaped.text)
     return Escaped(rf"\texttt{{{broken}}}", escaped.lost)
+
+
+_PATH_UNSAFE = {"\\": "/", "{": "(", "}": ")", "%": " percent", "#": "no. ", "^": "**", "~": "-", "$": "USD "}
+
+
+def raw(text: str) -> Escaped:
+    r"""Machine text (a formula, an error message) as `\path{…}`, which may be broken and is no prose.
+
+    The few characters that `\path` cannot take inside an argument are replaced by what reads like them.
+    """
+    lost: list[Lost] = []
+    pieces: list[str] = []
+    for character in " ".join(unicodedata.normalize("NFKD", text).split()):
+        if character in _PATH_UNSAFE:
+            pieces.append(_PATH_UNSAFE[character])
+        elif character.isascii():
+            pieces.append(character)
+        elif not unicodedata.combining(character):
+            pieces.append(_ASCII.get(character, "?"))
+            if character not in _ASCII:
+                lost.append(Lost(character, _name(character), 1))
+    return Escaped(rf"\path{{{''.join(pieces)}}}", tuple(lost))
+
+
+_ASCII = dict(_GREEK) | {
+    "\u2013": "-", "\u2014": "-", "\u2212": "-", "\u2026": "...", "\u2018": "'", "\u2019": "'", "\u201c": '"',
+    "\u201d": '"', "×": "*", "·": "*", "≤": "<=", "≥": ">=", "→": "->",
+}  # fmt: skip

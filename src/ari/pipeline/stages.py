@@ -46,6 +46,13 @@ STAGE_TOOLS: dict[str, dict[str, str]] = {
         "make_metric_spec": "ari.pipeline.metric_spec:make_metric_spec",
     },
     "memory": {"write_verified_context": "ari.pipeline.verified_context:write_verified_context"},
+    "paper": {
+        "write_paper": "ari.paper.stage:write_paper",
+        "review_paper": "ari.paper.reviews.rubric:review_paper",
+        "merge_reviews": "ari.paper.reviews.merging:merge_reviews",
+        "paper_refine": "ari.paper.reviews.refining:paper_refine",
+        "render_paper": "ari.paper.stage:render_paper",
+    },
     "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
     "transform": {"nodes_to_science_data": "ari.transform:nodes_to_science_data"},
 }

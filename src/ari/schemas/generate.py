@@ -26,6 +26,7 @@ from ari.formats.nodes_tree import NodesTree
 from ari.formats.paper_claim_links import PaperClaimLinks
 from ari.formats.results import Results
 from ari.formats.science_data import ScienceData
+from ari.formats.semantic_review import SemanticReview
 from ari.formats.settings import CheckpointSettings
 from ari.formats.tree import Tree
 from ari.formats.verified_context import VerifiedContext
@@ -34,6 +35,7 @@ from ari.schemas import DIALECT, SUFFIX
 MODELS: dict[str, type[BaseModel]] = {
     "claim_evidence_hard_gate": GateReport,
     "evaluation_criteria": EvaluationCriteria,
+    "evidence_grounded_semantic_review": SemanticReview,
     "figures_manifest": FiguresManifest,
     "idea": Ideas,
     "lineage_decisions": LineageDecision,

@@ -11,7 +11,7 @@ from ari.errors import SkillError
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-SKILLS = ("coding", "evaluator", "idea", "memory", "plot", "symbolic", "transform")
+SKILLS = ("coding", "evaluator", "idea", "memory", "paper", "plot", "symbolic", "transform")
 """Names of the skills in this distribution; the server of each is called `ari-skill-<name>`."""
 
 

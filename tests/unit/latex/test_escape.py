@@ -40,8 +40,8 @@ def test_what_cannot_be_set_is_named_with_its_line_and_brings_no_number() -> Non
     assert [(lost.character, lost.line) for lost in escaped.lost] == [("面", 2), ("试", 2), ("😀", 2)]
 
 
-def test_a_name_may_be_broken_after_its_joints() -> None:
-    assert identifier("a_b/c").text == r"\texttt{a\_\allowbreak{}b/\allowbreak{}c}"
+def test_a_name_may_be_broken_before_its_joints_but_not_before_digits() -> None:
+    assert identifier("a_b/c_1").text == r"\texttt{a\allowbreak{}\_b\allowbreak{}/c\_1}"
 
 
 @given(st.text(max_size=60))

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
 set -euo pipefail
-gcc -O2  -DTILE=32 -DORDER=ikj -DUNROLL=4 matmul.c -o matmul -lm && ./matmul
+gcc -O2  -DTILE=8 -DORDER=ikj -DUNROLL=4 matmul.c -o matmul -lm && ./matmul
