@@ -43,10 +43,12 @@ StageTool = Callable[..., Mapping[str, Any]]
 STAGE_TOOLS: dict[str, dict[str, str]] = {
     "evaluator": {
         "claim_evidence_hard_gate": "ari.pipeline.claim_gate.stage:claim_evidence_hard_gate",
+        "evidence_grounded_semantic_review": "ari.paper.reviews.semantic:evidence_grounded_semantic_review",
         "make_metric_spec": "ari.pipeline.metric_spec:make_metric_spec",
     },
     "memory": {"write_verified_context": "ari.pipeline.verified_context:write_verified_context"},
     "paper": {
+        "link_paper_claims": "ari.pipeline.claim_gate.stage:link_paper_claims",
         "write_paper": "ari.paper.stage:write_paper",
         "review_paper": "ari.paper.reviews.rubric:review_paper",
         "merge_reviews": "ari.paper.reviews.merging:merge_reviews",
