@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ari.pipeline.claim_gate.assertions import POLICY_RELATIVE
@@ -373,9 +374,9 @@ def _check_names(configurations: Sequence[_Configuration], guarded: set[str], fi
     """Invariants that a metric's own name states: an efficiency is at most one."""
     for configuration in configurations:
         for name, value in configuration.values.items():
-            number = _scalar(value)
-            bounds = _bounds(str(name))
-            if number is None or bounds is None or name in guarded:
+            bounds = _bounds(str(name)) if name not in guarded else None
+            number = _scalar(value) if bounds is not None else None
+            if number is None or bounds is None:
                 continue
             low, high = bounds
             if not low - 1e-9 <= number <= high + 1e-9:
@@ -392,6 +393,7 @@ def _span(low: float, high: float) -> str:
     return f"{low:g} to {high:g}" if low > float("-inf") else f"the range up to {high:g}"
 
 
+@lru_cache(maxsize=4096)
 def _bounds(name: str) -> tuple[float, float] | None:
     words = set(_words(name))
     full = 100.0 if words & _PERCENT_WORDS or "%" in name else 1.0

@@ -14,6 +14,7 @@ import math
 import operator
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import NamedTuple
 
@@ -67,16 +68,21 @@ def evaluate(expr: object, variables: Mapping[str, object]) -> Evaluation:
     Returns:
         The value, or why there is none.
     """
-    reason = refusal(expr)
-    if reason:
-        return Evaluation(False, None, reason)
+    body = _parsed(expr) if isinstance(expr, str) else refusal(expr)
+    if isinstance(body, str):
+        return Evaluation(False, None, body)
     try:
-        tree = ast.parse(str(expr).strip(), mode="eval")
-        return Evaluation(True, _Scope(variables).value(tree.body), "")
+        return Evaluation(True, _Scope(variables).value(body), "")
     except _CannotEvaluateError as error:
         return Evaluation(False, None, str(error))
     except RecursionError:
         return Evaluation(False, None, "it nests too deep")
+
+
+@lru_cache(maxsize=512)
+def _parsed(expr: str) -> ast.expr | str:
+    """Parse an expression once, or say why it is refused; a study uses few formulas many times."""
+    return refusal(expr) or ast.parse(expr.strip(), mode="eval").body
 
 
 def names_in(expr: str) -> tuple[str, ...]:

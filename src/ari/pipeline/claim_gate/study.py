@@ -62,6 +62,7 @@ class StudyFiles:
     faults: list[Fault] = field(default_factory=list)
     legacy: bool = False
     _results: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    _processors: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> StudyFiles:
@@ -188,6 +189,11 @@ class StudyFiles:
 
     def processor(self, node_id: str) -> str:
         """Name the machine a node ran on, as its report says; empty when it does not."""
+        if node_id not in self._processors:
+            self._processors[node_id] = self._read_processor(node_id)
+        return self._processors[node_id]
+
+    def _read_processor(self, node_id: str) -> str:
         folder = self.work_dir(node_id)
         path = folder / "node_report.json" if folder is not None else None
         if path is None or not path.is_file():
