@@ -16,6 +16,7 @@ from sr_harness.search.strategies.constant import Constant
 from sr_harness.search.strategies.exponential import Exponential
 from sr_harness.search.strategies.genetic import Genetic
 from sr_harness.search.strategies.linear import Linear
+from sr_harness.search.strategies.meeting import Meeting, MeetingFar
 from sr_harness.search.strategies.network import Network
 from sr_harness.search.strategies.polynomial import Polynomial
 from sr_harness.search.strategies.power_law import PowerLaw
@@ -28,9 +29,11 @@ _ALL: tuple[Strategy, ...] = (
     Constant(),
     Linear(),
     PowerLaw(),
+    Meeting(),
     Polynomial(),
     Rational(),
     Root(),
+    MeetingFar(),
     Exponential(),
     Sinusoid(),
     Trigonometric(),
