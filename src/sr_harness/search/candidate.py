@@ -23,6 +23,9 @@ LONG_EXACT = 1e-23
 FEW_CONSTANTS = 6
 """What a formula of more than `SHORT` nodes may leave, and its most arbitrary constants, to be exact."""
 
+SEVERAL = 3
+"""With so many arbitrary constants a formula is exact only if it leaves no more than rounding (`FLOOR`)."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -82,9 +85,12 @@ class Candidate:
         """Whether nothing but rounding is left on training and validation rows, and not by interpolation.
 
         A long formula must leave less and hold few arbitrary constants: with enough of them a quotient meets
-        anything smooth to the last digits.
+        anything smooth to the last digits. A short one with several constants must leave rounding only: over
+        a narrow range an imitation comes close.
         """
         worst = max(self.nmse, self.validation_nmse or 0.0)
+        if len(self.parameters) >= SEVERAL and worst > FLOOR:
+            return False
         if self.complexity > SHORT and (worst > LONG_EXACT or len(self.parameters) > FEW_CONSTANTS):
             return False
         return worst < EXACT and self.length < 0

@@ -85,3 +85,10 @@ def test_a_quotient_with_many_constants_is_no_exact_law() -> None:
     law = candidate("0.1234567*cos(x)/x**2", 1e-27, rows=500)
     assert law.exact
     assert not imitation.exact
+
+
+def test_several_constants_must_leave_rounding_only() -> None:
+    imitation = "1.43*sin(1.4412345*x**2 + 0.4698765) + 0.4068612*x**2 + 0.8068855"
+    assert not candidate(imitation, 1e-14, rows=500).exact
+    assert candidate(imitation, 1e-24, rows=500).exact
+    assert candidate("1.4312345*sin(1.4412345*x**2)", 1e-14, rows=500).exact
