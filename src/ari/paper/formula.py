@@ -173,14 +173,24 @@ def check_printed(tex: str, study: FinishedStudy) -> dict[str, Any]:
     return {"formulas": checked}
 
 
+def same_latex(item: Printed, text: str, target: str) -> bool:
+    """Whether printed mathematics is what a formula gives.
+
+    Raises:
+        ExpressionError: When the text does not parse.
+    """
+    return _blanks(item.latex or "") == _blanks(_expected(item, text, target))
+
+
+def _expected(item: Printed, text: str, target: str) -> str:
+    return "".join(c if c.isascii() else escape(c).text for c in equation_latex(text, target, item.digits))
+
+
 def _check_latex(item: Printed, text: str, target: str) -> None:
-    expected = "".join(
-        c if c.isascii() else escape(c).text for c in equation_latex(text, target, item.digits)
-    )
-    if _blanks(item.latex or "") != _blanks(expected):
+    if not same_latex(item, text, target):
         raise PaperError(
             f"line {item.line}: the printed equation is not the formula of {item.node_id}: "
-            f"it reads {item.latex!r}, the model is {expected!r}",
+            f"it reads {item.latex!r}, the model is {_expected(item, text, target)!r}",
             cure="Write the paper again; equations are generated, not edited.",
         )
 

@@ -48,6 +48,20 @@ def test_single_faults_in_a_generated_paper_are_found(name: str, tmp_path: Path)
     assert [str(fault) for fault in missed] == []
 
 
+@pytest.mark.parametrize(("old", "new"), [("T = {a}^{1.5}", "T = {a}^{1.6}"), ("T = a**1.5", "T = a**1.4")])
+def test_a_digit_changed_in_the_formula_is_found(old: str, new: str, tmp_path: Path) -> None:
+    checkpoint = written_study("kepler", tmp_path)
+    paper = checkpoint / PAPER
+    paper.write_text(paper.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    report = run_hard_gate(checkpoint, phase="final", policy="strict")
+    assert report.should_block
+    lines = paper.read_text(encoding="utf-8").splitlines()
+    at = next(n for n, line in enumerate(lines, 1) if line == new)
+    (error,) = report.errors
+    assert error.line is not None and at - 3 <= error.line < at
+    assert "node_0000" in error.message
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_link_leads_to_an_entry_of_the_appendix_and_has_its_anchor_on_the_line(
     name: str, tmp_path: Path

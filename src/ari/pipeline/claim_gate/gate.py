@@ -17,6 +17,7 @@ from ari.formats.metric_contract import forbidden_expressions
 from ari.pipeline.claim_gate.claims import check_claims
 from ari.pipeline.claim_gate.contract import CONTRACT_KINDS, FLAGS, check_contract
 from ari.pipeline.claim_gate.findings import BLOCKING, finding
+from ari.pipeline.claim_gate.formula_checks import check_formulas
 from ari.pipeline.claim_gate.links import link_paper_claims
 from ari.pipeline.claim_gate.numeric_checks import NumericOutcome, check_numbers, compute_values
 from ari.pipeline.claim_gate.paper_checks import check_citations, check_figures, check_inputs
@@ -91,6 +92,7 @@ class _Run:
                 links, values, study=self._study, science_data=science, policy=self._policy, file=self._file
             )
             self._take(outcome)
+            self.errors += check_formulas(tex, self._study, self._file)
             figure_warnings = check_figures(links, manifest, self._directory, self._file)
             self.warnings += figure_warnings
             errors, warnings = check_citations(links.paper, self._paper.parent, self._file)
