@@ -73,7 +73,7 @@ def _smaller(view: View, charge: Callable[[float], None]) -> Iterator[list[Trial
         yield [
             (
                 variance * _strangeness(p),
-                View(others, target, _times(view.factor, item.expression, p)),
+                View(others, target, times_power(view.factor, item.expression, p)),
             )
             for variance, (p, target) in zip(variances, divided, strict=True)
         ]
@@ -91,7 +91,8 @@ def _strangeness(exponent: float) -> float:
     return 1.0 + 0.1 * (exponent != round(exponent)) + 0.05 * (abs(exponent) > 2)
 
 
-def _times(factor: Expression | None, base: Expression, exponent: float) -> Expression:
+def times_power(factor: Expression | None, base: Expression, exponent: float) -> Expression:
+    """A factor, or 1, times a power; a negative power goes below the line."""
     if exponent > 0:
         raised = power(base, exponent)
         return raised if factor is None else build.mul(factor, raised)
@@ -115,6 +116,12 @@ def _merged(a: Input, b: Input) -> Iterator[Input]:
         yield Input(build.div(x, z), a.values / b.values)
     if not np.any(a.values == 0):
         yield Input(build.div(z, x), b.values / a.values)
+    yield from sums(a, b)
+
+
+def sums(a: Input, b: Input) -> Iterator[Input]:
+    """Two inputs as their difference, their sum, and the sum of their squares."""
+    x, z = a.expression, b.expression
     yield Input(build.sub(x, z), a.values - b.values)
     yield Input(build.add(x, z), a.values + b.values)
     if x.op in ("var", "pow") and z.op in ("var", "pow"):

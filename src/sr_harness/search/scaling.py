@@ -18,9 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sr_harness.engine import Expression, build
-from sr_harness.search.forms import power
 from sr_harness.search.monomials import fingerprint
-from sr_harness.search.reduction import ROUNDING, ROWS, polynomial_bases, reductions
+from sr_harness.search.reduction import (
+    ROUNDING,
+    ROWS,
+    polynomial_bases,
+    reductions,
+    sums,
+    times_power,
+)
 from sr_harness.search.view import Input, View
 
 Floats = NDArray[np.float64]
@@ -113,7 +119,7 @@ def _mergers(view: View, logs: Floats, charge: Callable[[float], None]) -> Itera
     for a, b in itertools.combinations(range(len(view.inputs)), 2):
         others = tuple(item for place, item in enumerate(view.inputs) if place not in (a, b))
         first, second = view.inputs[a], view.inputs[b]
-        for merged in _sums(first, second):
+        for merged in sums(first, second):
             charge(TRIAL_WORK)
             inputs = (merged, *others)
             variance = MERGED * _variance(_bases(inputs, logs.size), logs)
@@ -122,14 +128,6 @@ def _mergers(view: View, logs: Floats, charge: Callable[[float], None]) -> Itera
             charge(TRIAL_WORK)
             for trial in _divided(view, logs, (merged, *others), first):
                 yield _Trial(MERGED * trial.variance, trial.view, trial.logs)
-
-
-def _sums(a: Input, b: Input) -> Iterator[Input]:
-    yield Input(build.sub(a.expression, b.expression), a.values - b.values)
-    yield Input(build.add(a.expression, b.expression), a.values + b.values)
-    if a.expression.op in ("var", "pow") and b.expression.op in ("var", "pow"):
-        both = build.add(power(a.expression, 2.0), power(b.expression, 2.0))
-        yield Input(both, a.values**2 + b.values**2)
 
 
 def _mixtures(a: Input, b: Input) -> Iterator[Input]:
@@ -142,14 +140,7 @@ def _mixtures(a: Input, b: Input) -> Iterator[Input]:
         with np.errstate(all="ignore"):
             values = b.values * a.values**q
         if np.isfinite(values).all() and np.ptp(values) > 0:
-            yield Input(_times(b.expression, a.expression, q), values)
-
-
-def _times(factor: Expression | None, base: Expression, exponent: float) -> Expression:
-    if exponent > 0:
-        raised = power(base, exponent)
-        return raised if factor is None else build.mul(factor, raised)
-    return build.div(build.num(1.0) if factor is None else factor, power(base, -exponent))
+            yield Input(times_power(b.expression, a.expression, q), values)
 
 
 def _divided(view: View, logs: Floats, inputs: tuple[Input, ...], item: Input) -> Iterator[_Trial]:
@@ -203,7 +194,7 @@ def _without(
     if not np.isfinite(target).all():
         return None
     shorter = logs - exponent * np.log(np.abs(values[:ROWS]))
-    return View(inputs, target, _times(view.factor, base, exponent)), shorter
+    return View(inputs, target, times_power(view.factor, base, exponent)), shorter
 
 
 def _bases(inputs: Sequence[Input], rows: int) -> list[Floats]:

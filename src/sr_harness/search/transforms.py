@@ -80,12 +80,14 @@ IDENTITY = Transform("y", lambda y: y, lambda inner: inner)
 
 RECIPROCAL = Transform("1/y", lambda y: 1.0 / y, lambda inner: build.div(build.num(1.0), inner))
 
+EXPONENTIAL = Transform("exp y", np.exp, _call("log"))
+
 TRANSFORMS: tuple[Transform, ...] = (
     IDENTITY,
     Transform("y²", lambda y: np.where(y >= 0, y * y, np.nan), _call("sqrt")),
     RECIPROCAL,
     Transform("log y", np.log, _call("exp")),
-    Transform("exp y", np.exp, _call("log")),
+    EXPONENTIAL,
     Transform("√y", _root, lambda inner: build.pow_(inner, build.num(2.0))),
     Transform(
         "1/y²",

@@ -13,7 +13,7 @@ from sr_harness.search.problem import Problem
 from sr_harness.search.quadratics import quadratic_forms
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.strategies.composite import atom_families, atom_polynomials
-from sr_harness.search.transforms import IDENTITY, Transform
+from sr_harness.search.transforms import EXPONENTIAL, IDENTITY, Transform
 from sr_harness.search.view import View
 from sr_harness.search.workspace import Workspace
 
@@ -26,7 +26,7 @@ FEWEST_ROWS = 12
 
 PEELED = (
     IDENTITY,
-    Transform("exp y", np.exp, lambda inner: build.call("log", inner)),
+    EXPONENTIAL,
     Transform(
         "exp 1/y",
         lambda y: np.exp(1.0 / y),
