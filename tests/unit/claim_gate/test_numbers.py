@@ -124,6 +124,12 @@ def test_numbers_that_claim_nothing(text: str, types: list[str]) -> None:
     assert len(found) == len(types)
 
 
+@pytest.mark.parametrize("word", ["sıx", "ſix", "SİX", "six"])
+def test_a_number_word_may_hold_letters_that_fold_to_ascii(word: str) -> None:
+    text = f"It ran {word} configurations, Ten-fold."
+    assert [(m.number.value, m.text) for m in mentions(text)] == [(6.0, word), (10.0, "Ten-fold")]
+
+
 def test_a_number_behind_a_macro_is_read_where_it_is_used() -> None:
     (found,) = mentions("We reach \\best{} GFlop/s.", "\\newcommand{\\best}{312.4}\n")
     assert (found.number.value, found.line, found.type) == (312.4, 5, "result_claim")

@@ -7,7 +7,8 @@ something at hand (`two figures`, `one of them`) are not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ari.pipeline.claim_gate.tex import Span
@@ -46,28 +47,36 @@ class _Form(NamedTuple):
     Attributes:
         triggers: Lower-case texts, one of which stands in every occurrence: they are looked for first.
         pattern: The whole form.
+        spoken: Whether one of the words in `_SPOKEN` stands in every occurrence.
     """
 
     triggers: tuple[str, ...]
     pattern: re.Pattern[str]
+    spoken: bool
 
 
-def _form(triggers: str, pattern: str) -> _Form:
-    return _Form(tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE))
+def _form(triggers: str, pattern: str, *, spoken: bool = False) -> _Form:
+    return _Form(tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE), spoken)
 
 
 _COUNT = _form(
     "dozen|configuration|candidate|variant|node|experiment|formula|hypothes|failure|crash|attempt",
     rf"\b(?:(?P<dozen>(?:a\s+)?dozen)|{_COMPOUND})(?=[\s~]+{COUNTED})",
+    spoken=True,
 )
 _FORMS = (
-    _form("fold", rf"\b{_COMPOUND}(?P<fold>-?\s?fold)\b"),
-    _form("times", rf"\b{_COMPOUND}(?P<times>\s+times)\s+(?:the\b|{_BETTER})"),
+    _form("fold", rf"\b{_COMPOUND}(?P<fold>-?\s?fold)\b", spoken=True),
+    _form("times", rf"\b{_COMPOUND}(?P<times>\s+times)\s+(?:the\b|{_BETTER})", spoken=True),
     _form(
         "factor",
         rf"\bfactor\s+of\s+(?:about\s+|nearly\s+|almost\s+|roughly\s+)?{_COMPOUND}\b",
+        spoken=True,
     ),
-    _form("percent|per cent", rf"\b{_COMPOUND}(?P<percent>\s+(?:per\s?cent|percentage\s+points?))\b"),
+    _form(
+        "percent|per cent",
+        rf"\b{_COMPOUND}(?P<percent>\s+(?:per\s?cent|percentage\s+points?))\b",
+        spoken=True,
+    ),
     _form("twice|thrice", r"\b(?P<twice>twice|thrice)\s+(?:the\b|as\b|that\b)"),
     _form(
         "half",
@@ -84,6 +93,9 @@ _FORMS = (
     _COUNT,
 )
 _BEFORE, _AFTER = 40, 90
+_SPOKEN = (*_TENS, *_UNITS, "hundred", "dozen")
+_CASES = (("ſ", "s"), ("ı", "i"), ("İ", "i"))
+"""Letters that a pattern without case takes for the ASCII one and `str.lower` does not, or makes two of."""
 _FIXED = {
     "twice": 2.0, "thrice": 3.0, "half": 0.5, "doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5,
 }  # fmt: skip
@@ -115,16 +127,32 @@ def find_number_words(text: str, body: Span) -> Iterator[NumberWord]:
     Yields:
         The words, not in order.
     """
-    lowered = text.lower() if len(text.lower()) == len(text) else text
+    for letter, plain in _CASES:
+        text = text.replace(letter, plain)
+    lowered = text.lower()
+    spoken = _spoken_places(lowered, body)
     seen: set[int] = set()
     for form in _FORMS:
         for place in _places(lowered, form.triggers, body):
             window = max(body.start, place - _BEFORE), min(body.end, place + _AFTER)
+            if form.spoken and not _any_within(spoken, window):
+                continue
             for match in form.pattern.finditer(text, *window):
                 word = _read(match)
                 if word is not None and word.span.start not in seen:
                     seen.add(word.span.start)
                     yield word
+
+
+def _spoken_places(text: str, body: Span) -> list[int]:
+    """Where words begin as those of `_SPOKEN` do, in order."""
+    places = _places(text, _SPOKEN, body)
+    return sorted(p for p in places if p == 0 or not (text[p - 1].isalnum() or text[p - 1] == "_"))
+
+
+def _any_within(places: Sequence[int], window: tuple[int, int]) -> bool:
+    index = bisect_left(places, window[0])
+    return index < len(places) and places[index] < window[1]
 
 
 def _places(text: str, triggers: tuple[str, ...], body: Span) -> Iterator[int]:

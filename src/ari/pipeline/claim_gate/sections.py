@@ -40,9 +40,9 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _HEADING = re.compile(
-    r"\\(?P<level>(?:sub)*section|chapter|part)\*?(?:\[[^\]]*\])?(?=\s*\{)"
-    r"|(?P<abstract>\\begin\s*\{abstract\})|(?P<end>\\end\s*\{abstract\})|(?P<appendix>\\appendix\b)"
-    r"|(?P<references>\\begin\s*\{thebibliography\})"
+    r"\\(?:(?P<level>(?:sub)*section|chapter|part)\*?(?:\[[^\]]*\])?(?=\s*\{)"
+    r"|(?P<abstract>begin\s*\{abstract\})|(?P<end>end\s*\{abstract\})|(?P<appendix>appendix\b)"
+    r"|(?P<references>begin\s*\{thebibliography\}))"
 )
 
 

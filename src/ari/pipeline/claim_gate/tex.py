@@ -27,16 +27,18 @@ class Spans:
     def __init__(self, spans: Sequence[Span] = ()) -> None:
         self.items = sorted(spans)
         self._starts = [span.start for span in self.items]
+        self._ends = [span.end for span in self.items]
 
     def find(self, position: int) -> Span | None:
         """Return the stretch that a place lies in."""
         index = bisect_right(self._starts, position) - 1
-        if index >= 0 and position < self.items[index].end:
+        if index >= 0 and position < self._ends[index]:
             return self.items[index]
         return None
 
-    def __contains__(self, position: object) -> bool:
-        return isinstance(position, int) and self.find(position) is not None
+    def __contains__(self, position: int) -> bool:
+        index = bisect_right(self._starts, position) - 1
+        return index >= 0 and position < self._ends[index]
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,10 @@ class PaperText:
         return Span(start, end)
 
 
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
 _VERBATIM = re.compile(
-    r"\\begin\{(verbatim\*?|Verbatim|lstlisting|minted|alltt|comment|filecontents\*?)\}.*?\\end\{\1\}"
-    r"|\\(?:verb|lstinline)\*?([^\sA-Za-z{*])[^\n]*?\2"
-    r"|\\(?:url|href|path)\s*\{[^{}\s]*\}",  # a percent sign of an address begins no comment
+    r"\\(?:begin\{(verbatim\*?|Verbatim|lstlisting|minted|alltt|comment|filecontents\*?)\}.*?\\end\{\1\}"
+    r"|(?:verb|lstinline)\*?([^\sA-Za-z{*])[^\n]*?\2"
+    r"|(?:url|href|path)\s*\{[^{}\s]*\})",  # a percent sign of an address begins no comment
     re.DOTALL,
 )
 _HIDDEN_ENVIRONMENT = re.compile(
@@ -93,10 +94,11 @@ _HIDDEN_ENVIRONMENT = re.compile(
 )
 _BODY = re.compile(r"\\begin\s*\{document\}")
 _END = re.compile(r"\\end\s*\{document\}")
+_MATH_START = re.compile(r"[$\\]")
 _MATH = re.compile(
     r"(?P<display>\$\$.*?\$\$|\\\[.*?\\\]"
     r"|\\begin\{(?P<env>equation\*?|align\*?|gather\*?|multline\*?|eqnarray\*?|displaymath)\}.*?\\end\{(?P=env)\})"
-    r"|(?P<inline>(?<!\\)\$[^$]*?(?<!\\)\$|\\\(.*?\\\))",
+    r"|(?<!\\)\$[^$]*?(?<!\\)\$|\\\(.*?\\\)",
     re.DOTALL,
 )
 _TABLE = re.compile(
@@ -215,9 +217,7 @@ def read_paper(source: str) -> PaperText:
         Span(match.start(), match.end()) for match in _VERBATIM.finditer(source) if _live(source, match)
     ]
     shown = _blank(source, verbatim) if verbatim else source
-    comments = tuple(
-        Span(match.start() + len(match.group(1)), match.end()) for match in _COMMENT.finditer(shown)
-    )
+    comments = tuple(_comments(shown))
     text = _blank(shown, comments)
     begin = _BODY.search(text)
     start = begin.end() if begin else 0
@@ -244,18 +244,39 @@ def read_paper(source: str) -> PaperText:
 def _live(source: str, match: re.Match[str]) -> bool:
     """Whether verbatim text begins outside a comment."""
     line = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
-    return _COMMENT.search(line) is None
+    return next(_comments(line), None) is None
+
+
+def _comments(text: str) -> Iterator[Span]:
+    """Find the comments: from a percent sign that is not escaped to the end of its line."""
+    place = text.find("%")
+    while place >= 0:
+        before = place
+        while before and text[before - 1] == "\\":
+            before -= 1
+        end = place + 1
+        if (place - before) % 2 == 0:
+            end = text.find("\n", place)
+            end = len(text) if end < 0 else end
+            yield Span(place, end)
+        place = text.find("%", end)
 
 
 def _formulas(text: str) -> tuple[Spans, Spans]:
-    every, displays = [], []
-    for match in _MATH.finditer(text):
-        if "\n\n" in match.group() and match.group("inline"):
-            continue  # a stray dollar sign, no formula: TeX ends mathematics at a paragraph
-        span = Span(match.start(), match.end())
-        every.append(span)
-        if match.group("display"):
-            displays.append(span)
+    every: list[Span] = []
+    displays: list[Span] = []
+    opening = _MATH_START.search(text)
+    while opening is not None:
+        end = opening.end()
+        match = _MATH.match(text, opening.start())
+        if match is not None:
+            end = match.end()
+            # a stray dollar sign is no formula: TeX ends mathematics at a paragraph
+            if match.group("display") or "\n\n" not in match.group():
+                every.append(Span(match.start(), end))
+                if match.group("display"):
+                    displays.append(every[-1])
+        opening = _MATH_START.search(text, end)
     return Spans(every), Spans(displays)
 
 
