@@ -23,7 +23,7 @@ from .kernels import Array, Value
 from .program import Leaf, Program, Step
 from .structure import Structure
 
-BLOCK: Final = 32_768
+BLOCK: Final = 65_536
 """Rows of a table computed at a time: a few such blocks fit the second-level cache of common processors.
 
 Measured with `benchmarks/expression_speed.py`: half as many cost 10 % more in overhead, four times as many
@@ -159,7 +159,7 @@ class Binding:
         """The data in pieces of bounded size; in one piece where they are small or cannot be cut."""
         rows = self.rows
         length = self.shape[0] if self.graph is not None and self.graph.layout else rows
-        step = self._graph_step_length() if self.graph is not None else self._block()
+        step = self._graph_step_length() if self.graph is not None else self.block()
         if step >= length:
             yield Part(0, rows, self)
             return
@@ -176,13 +176,24 @@ class Binding:
                 piece = Binding(self.program, arrays, shape, graph, lengths)
             yield Part(start * per_step, stop * per_step, piece)
 
-    def _block(self) -> int:
+    def flat_leaf_values(self, params: Mapping[str, Value]) -> list[Value]:
+        """The values of a table's leaves in one dimension, to be cut into blocks of rows.
+
+        Arrays keep their type: each block is made float64 by itself, so that no copy of the table is needed.
+        """
+        return [
+            params[leaf.node.name or ""] if array is None else _flattened(array)
+            for leaf, array in zip(self.program.leaves, self.arrays, strict=True)
+        ]
+
+    def block(self) -> int:
+        """Rows of a table to compute at a time."""
+        rows = self.rows
         # a single operation that writes straight into the result needs no blocks at all
         if len(self.program.steps) == 1 and all(_is_float64(array) for array in self.arrays):
-            return self.rows
-        # two operations need no more cache than their operands, but many blocks would cost overhead
+            return rows
+        # two operations hold one array beside their operands, but many blocks would cost overhead
         block = BLOCK if len(self.program.steps) > 2 else 4 * BLOCK
-        rows = self.rows
         return rows if rows <= 2 * block else block
 
     def _graph_step_length(self) -> int:

@@ -7,13 +7,14 @@ in blocks of rows, so that the memory needed beyond the result does not grow wit
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .binding import Binding, bind, parameter_values
+from .binding import Binding, as_float, bind, parameter_values
 from .expression import Expression, parameters, relations, variables
 from .kernels import Array, Value
 from .program import Scratch, compile_program, differentiate, execute
@@ -130,17 +131,47 @@ def jacobian(
     return values, np.stack(columns, axis=-1) if columns else np.empty((*values.shape, 0))
 
 
+_kept = threading.local()
+
+
+def _scratch() -> Scratch:
+    """The calling thread's memory for intermediate results."""
+    try:
+        scratch: Scratch = _kept.scratch
+    except AttributeError:
+        scratch = _kept.scratch = Scratch()
+    return scratch
+
+
 def _run(binding: Binding, params: Mapping[str, Value]) -> Array:
     """Compute part by part, each straight into its place of the result."""
     rows = binding.rows
     result = np.empty(rows)
-    scratch = Scratch() if binding.graph is None and rows >= _WORTH_SCRATCH else None
     with np.errstate(all="ignore"):
-        for start, stop, part in binding.parts():
-            out = result[start:stop].reshape(part.full_shape)
-            value = execute(
-                binding.program, part.leaf_values(params), part.graph_step, out=out, scratch=scratch
-            )
-            if value is not out:
-                out[...] = value
+        if binding.graph is None:
+            _run_table(binding, params, result)
+        else:
+            for start, stop, part in binding.parts():
+                out = result[start:stop].reshape(part.full_shape)
+                value = execute(binding.program, part.leaf_values(params), part.graph_step, out=out)
+                if value is not out:
+                    out[...] = value
     return result.reshape(binding.shape)
+
+
+def _run_table(binding: Binding, params: Mapping[str, Value], result: Array) -> None:
+    """A table is flat: its blocks are slices, and need no binding of their own."""
+    leaves = binding.flat_leaf_values(params)
+    scalars = [None if np.ndim(leaf) else as_float(leaf) for leaf in leaves]
+    rows, block = len(result), max(1, binding.block())
+    scratch = _scratch() if rows >= _WORTH_SCRATCH else None
+    for start in range(0, rows, block):
+        cut = slice(start, start + block)
+        out = result[cut]
+        values = [
+            np.asarray(leaf[cut], dtype=np.float64) if scalar is None else scalar
+            for leaf, scalar in zip(leaves, scalars, strict=True)
+        ]
+        value = execute(binding.program, values, out=out, scratch=scratch)
+        if value is not out:
+            out[...] = value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -175,32 +175,60 @@ def _refuse(step: Step, value: Value) -> Value:
 
 
 class Scratch:
-    """Arrays of one shape for intermediate results, used again as soon as their values are dead.
+    """Memory for intermediate results: the result's own, then arrays used again once their values are dead.
 
-    Fresh memory costs as much as the arithmetic on it; the same few arrays stay in the processor's cache.
+    Fresh memory costs as much as the arithmetic on it, so the same few arrays serve all blocks of rows and,
+    for up to `KEPT` of them, the next formulas too; they stay in the processor's cache. Every kernel writes
+    its `out` in its last operation, element by element, so a step may overwrite its own operand. One object
+    serves one thread, and one formula at a time.
     """
+
+    KEPT: Final = 8
 
     def __init__(self) -> None:
         self.shape: tuple[int, ...] = ()
+        self.size = 0
         self.free: list[Value] = []
         self.lent: dict[int, Value] = {}
+        self.result: Value = None
+        self.result_is_free = False
 
-    def start(self, shape: tuple[int, ...]) -> None:
-        """Serve a run whose results have this shape."""
-        self.free = [] if shape != self.shape else [*self.free, *self.lent.values()]
-        self.lent = {}
-        self.shape = shape
+    def start(self, result: Value) -> None:
+        """Serve a run that ends in `result`."""
+        self.end()
+        self.result, self.result_is_free = result, True
+        if result.shape != self.shape:
+            self.shape, self.size = result.shape, result.size
+            self.free = [array for array in self.free if array.size >= self.size][: self.KEPT]
 
-    def lend(self, register: int) -> Value:
-        """An array for the value of `register`."""
-        array = self.free.pop() if self.free else np.empty(self.shape)
+    def end(self) -> None:
+        """Take everything back but the result, which is the caller's."""
+        self.free.extend(array for array in self.lent.values() if array is not self.result)
+        self.lent.clear()
+        self.result = None
+
+    def lend(self, register: int, operands: tuple[int, int], dead: tuple[int, ...]) -> Value:
+        """An array for the value of `register`: that of an operand which dies with this step, if any."""
+        for operand in operands:
+            if operand in dead and operand in self.lent:
+                array = self.lent.pop(operand)
+                break
+        else:
+            if self.result_is_free:
+                array, self.result_is_free = self.result, False
+            else:
+                array = self.free.pop() if self.free else np.empty(self.size)
         self.lent[register] = array
-        return array
+        return array if array.shape == self.shape else array[: self.size].reshape(self.shape)
 
     def take_back(self, register: int) -> None:
         """The value of `register` is dead."""
         array = self.lent.pop(register, None)
-        if array is not None:
+        if array is None:
+            return
+        if array is self.result:
+            self.result_is_free = True
+        else:
             self.free.append(array)
 
 
@@ -229,38 +257,25 @@ def execute(
     for leaf, value in zip(program.leaves, leaves, strict=True):
         registers[leaf.register] = value
     if scratch is not None:
-        scratch.start(out.shape)
+        scratch.start(out)
     for step, kernel in zip(program.steps, program.kernels, strict=True):
         target, _, a, b, _, _, dead, _ = step
+        args = (registers[a],) if b < 0 else (registers[a], registers[b])
         if kernel is None:
-            registers[target] = graph(step, registers[a])
-        elif target == program.result and out is not None:
-            registers[target] = _into(kernel, [registers[k] for k in (a, b) if k >= 0], out)
-        elif scratch is not None:
-            registers[target] = _lent(kernel, [registers[k] for k in (a, b) if k >= 0], scratch, target)
-        elif b < 0:
-            registers[target] = kernel(registers[a])
+            registers[target] = graph(step, *args)
+        elif out is not None and target == program.result and out.shape in [arg.shape for arg in args]:
+            registers[target] = kernel(*args, out=out)  # straight into the result
+        elif scratch is not None and scratch.shape in [arg.shape for arg in args]:
+            registers[target] = kernel(*args, out=scratch.lend(target, (a, b), dead))
         else:
-            registers[target] = kernel(registers[a], registers[b])
+            registers[target] = kernel(*args)
         for register in dead:
             registers[register] = None
             if scratch is not None:
                 scratch.take_back(register)
+    if scratch is not None:
+        scratch.end()
     return registers[program.result]
-
-
-def _into(kernel: kernels.Kernel, args: list[Value], out: Value) -> Value:
-    """The last step writes straight into the result, unless its operands are all scalars."""
-    if any(arg.shape == out.shape for arg in args):
-        return kernel(*args, out=out)
-    return kernel(*args)
-
-
-def _lent(kernel: kernels.Kernel, args: list[Value], scratch: Scratch, register: int) -> Value:
-    """An inner step writes into scratch memory, unless its operands are all scalars."""
-    if any(arg.shape == scratch.shape for arg in args):
-        return kernel(*args, out=scratch.lend(register))
-    return kernel(*args)
 
 
 class Tangents(NamedTuple):
