@@ -16,7 +16,7 @@ import numpy as np
 from sr_harness.errors import ExpressionError, ProblemError
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
-from sr_harness.search.polish import on_all_rows, refit, variants
+from sr_harness.search.polish import refit, variants
 from sr_harness.search.problem import Problem
 from sr_harness.search.strategies import STRATEGIES
 from sr_harness.search.strategies.base import Strategy
@@ -108,9 +108,6 @@ def discover(
 ) -> Discovery:
     """Search for formulas.
 
-    A large table is searched on a sample of its rows. Unless time ran out or the search was cancelled, the
-    constants of the best formula are then fitted to all rows; that fit is short and not counted as work.
-
     Args:
         problem: Data and target.
         budget: Work, and a ceiling in seconds.
@@ -128,8 +125,6 @@ def discover(
     chosen = select_strategies(strategies)
     with one_thread():
         reason = run.all(start, chosen)
-        if reason not in ("time", "cancelled"):
-            run.fit_on_all_rows()
     front = run.space.front
     used = run.space.meter.used
     run.report("stopped", "search", f"{reason} after {used} units of work")
@@ -267,16 +262,6 @@ class _Run:
             ]
             best = min(accepted, key=lambda kept: kept.length, default=None)
             current = best if best is not None and best.length < current.length - SHORTER else None
-
-    def fit_on_all_rows(self) -> None:
-        """Fit the constants of the best formula, found on a sample of the rows, to all of them."""
-        best = self.space.front.best()
-        if best is None or best.exact or self.space.sample is self.space.problem:
-            return
-        for expression in on_all_rows(best.expression, self.space.problem):
-            candidate = self.space.measure(expression, self.space.problem.error(expression), best.origin)
-            if self.space.front.add(candidate):
-                self.report("improved", best.origin, candidate.formula(digits=6), candidate)
 
     def _accept(self, expression: Expression, source: Candidate) -> Candidate | None:
         """Measure a form of a candidate; it if the front takes it."""
