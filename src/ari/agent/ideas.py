@@ -19,12 +19,14 @@ class DataProfile:
         positive: Whether the target and at least one input are positive throughout, as a power law asks.
         network: Whether the data hold relations (a graph or hypergraph).
         inputs: Number of inputs.
+        derivative: Whether the target is a time derivative, estimated from samples.
     """
 
     rows: int
     positive: bool
     network: bool
     inputs: int
+    derivative: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,21 @@ _FAMILIES = (
     _Family("Periodic", ("sinusoid",), "oscillation at one frequency"),
     _Family("Free search", ("genetic",), "genetic programming over all operators"),
 )
+_TRAJECTORIES = _Family(
+    "Sum along trajectories",
+    ("trajectories",),
+    "a short sum whose integral follows the measured states, without estimating slopes",
+)
 _NETWORK = _Family("Interaction on the network", ("network",), "own dynamics plus a sum over neighbours")
 
 
 def symbolic_ideas(experiment: Experiment, profile: DataProfile) -> list[dict[str, Any]]:
-    """Hypothesis families, the likeliest first: networks first, then power laws."""
+    """Hypothesis families, the likeliest first: networks, then power laws; for derivatives sums."""
     families = list(_FAMILIES)
-    if not profile.positive:
+    if profile.derivative or not profile.positive:
         families.append(families.pop(0))
+    if profile.derivative:
+        families.insert(0, _TRAJECTORIES)
     if profile.network:
         families.insert(0, _NETWORK)
     ranked = [family.title for family in families]

@@ -117,9 +117,10 @@ def build_session(task: NodeTask) -> NodeSession:
         symbolic = ToolContext(
             context=context,
             target=target,
-            inputs=choose_inputs(context, target, task.experiment.inputs),
+            inputs=choose_inputs(context, target, task.experiment.inputs, time=task.experiment.time),
             seed=task.seed,
             work_dir=work_dir,
+            time=task.experiment.time,
         )
     return NodeSession(task=task, work_dir=work_dir, runner=runner, symbolic=symbolic)
 

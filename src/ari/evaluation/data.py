@@ -22,11 +22,19 @@ import numpy as np
 
 from ari.agent.ideas import DataProfile
 from ari.errors import EvaluationError, ExperimentError
+from ari.evaluation.dynamics import (
+    TRAJECTORY_ERROR,
+    divide,
+    inputs_of_derivative,
+    judged_context,
+    state_of,
+)
 from ari.formats.jsonio import strict_dumps
 from ari.pipeline.experiment_spec import Experiment
 from sr_harness.core import AgentContext, load_context_data
 from sr_harness.errors import SRError
 from sr_harness.evaluator import make_split
+from sr_harness.evaluator.dynamics.reading import time_axis
 
 TRAIN, VALIDATION, HOLDOUT = Path("data/train"), Path("sealed/validation"), Path("sealed/holdout")
 ACCESS_LOG = Path("sealed/access.jsonl")
@@ -35,7 +43,19 @@ MIN_ROWS = 5
 
 @dataclass(frozen=True)
 class PreparedData:
-    """What splitting the data gave: sizes, what was set aside, and the hashes that bind it."""
+    """What splitting the data gave: sizes, what was set aside, and the hashes that bind it.
+
+    Attributes:
+        target: What is to be explained.
+        inputs: By what.
+        axis: The axis that was divided.
+        rows: Number of rows (samples, where the target is a derivative) of each part.
+        source_sha256: Of the data as they were given.
+        holdout_sha256: Of the sealed part.
+        divided_by: `rows` at random, `blocks` along the axis, whole `runs`, or stretches of `time`.
+        estimated: How the target was estimated, where it is a derivative.
+        warnings: What was left out.
+    """
 
     target: str
     inputs: tuple[str, ...]
@@ -43,6 +63,8 @@ class PreparedData:
     rows: dict[str, int]
     source_sha256: str
     holdout_sha256: str
+    divided_by: str
+    estimated: str | None = None
     warnings: tuple[str, ...] = field(default=())
 
 
@@ -83,7 +105,15 @@ def prepare_data(experiment: Experiment, folder: Path, checkpoint: Path, *, seed
     """
     context = load_source(experiment, folder)
     target = experiment.target or ""
-    inputs = choose_inputs(context, target, experiment.inputs)
+    inputs = choose_inputs(context, target, experiment.inputs, time=experiment.time)
+    state = state_of(context, target, experiment.time)
+    if state is not None:
+        return _prepare_derivative(experiment, folder, checkpoint, context, state=state, seed=seed)
+    if experiment.primary_metric == TRAJECTORY_ERROR:
+        raise ExperimentError(
+            f"{target!r} is measured, not a derivative: no trajectory can be integrated and judged",
+            cure="Judge the formula by another metric, such as nrmse, or ask for a derivative dx_dt.",
+        )
     axis = context.variable_axes[target][0] if context.variable_axes[target] else ""
     if not axis:
         raise ExperimentError(
@@ -93,12 +123,9 @@ def prepare_data(experiment: Experiment, folder: Path, checkpoint: Path, *, seed
     _check_target(context, target, axis, usable)
     blocked = len(context.variable_axes[target]) > 1
     split = make_split(len(usable), seed=seed, blocked=blocked)
-    parts = {TRAIN: split.train, VALIDATION: split.validation, HOLDOUT: split.sealed}
-    for relative, rows in parts.items():
-        destination = checkpoint / relative
-        shutil.rmtree(destination, ignore_errors=True)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        context.take(axis, usable[np.sort(rows)]).to_directory(destination)
+    _write_parts(
+        checkpoint, context, axis, [usable[rows] for rows in (split.train, split.validation, split.sealed)]
+    )
     return PreparedData(
         target=target,
         inputs=inputs,
@@ -106,14 +133,74 @@ def prepare_data(experiment: Experiment, folder: Path, checkpoint: Path, *, seed
         rows={"train": len(split.train), "validation": len(split.validation), "sealed": len(split.sealed)},
         source_sha256=hash_source(experiment, folder),
         holdout_sha256=hash_directory(checkpoint / HOLDOUT),
+        divided_by="blocks" if blocked else "rows",
         warnings=tuple(warnings),
     )
 
 
-def choose_inputs(context: AgentContext, target: str, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """The input variables: those asked for, else every numeric variable that lies on the target's axes."""
+def _prepare_derivative(
+    experiment: Experiment, folder: Path, checkpoint: Path, context: AgentContext, *, state: str, seed: int
+) -> PreparedData:
+    """The same for the derivative of `state`: whole runs or stretches of time are set apart."""
+    target, time = experiment.target or "", experiment.time
+    inputs = choose_inputs(context, target, experiment.inputs, time=time)
+    where = time_axis(context, state, time)
+    usable, warnings = _usable_rows(context, state, (*inputs, where.name), where.axis)
+    kept = context.take(where.axis, usable)
+    parts = divide(kept, state, time, seed=seed)
+    _write_parts(checkpoint, kept, parts.axis, [parts.train, parts.validation, parts.sealed])
+    left_out = kept.axis_length(parts.axis) - sum(
+        rows.size for rows in (parts.train, parts.validation, parts.sealed)
+    )
+    if left_out:
+        warnings.append(f"{left_out} samples lie in runs that are too short to be divided: left out")
+    for name, rows in zip(parts.samples, (parts.train, parts.validation, parts.sealed), strict=True):
+        _check_slopes(kept.take(parts.axis, rows), target, time, f"the {name} part")
+    return PreparedData(
+        target=target,
+        inputs=inputs,
+        axis=parts.axis,
+        rows=parts.samples,
+        source_sha256=hash_source(experiment, folder),
+        holdout_sha256=hash_directory(checkpoint / HOLDOUT),
+        divided_by=parts.by,
+        estimated=f"{state} along {where.name}",
+        warnings=tuple(warnings),
+    )
+
+
+def _check_slopes(part: AgentContext, target: str, time: str | None, where: str) -> None:
+    """Refuse a part whose slopes do not exist or do not vary; nothing could be judged by them."""
+    try:
+        slopes = judged_context(part, target, time).data[target]
+    except SRError as error:
+        raise ExperimentError(f"the target {target!r} cannot be estimated in {where}: {error}") from error
+    if not np.isfinite(slopes).all() or np.ptp(slopes) == 0:
+        raise ExperimentError(
+            f"the estimate of {target!r} is constant or not finite in {where}: there is nothing to judge by",
+            cure="Give longer runs, or runs that change throughout.",
+        )
+
+
+def _write_parts(checkpoint: Path, context: AgentContext, axis: str, parts: Sequence[Any]) -> None:
+    """Write the positions of the three parts where they belong."""
+    for relative, rows in zip((TRAIN, VALIDATION, HOLDOUT), parts, strict=True):
+        destination = checkpoint / relative
+        shutil.rmtree(destination, ignore_errors=True)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        context.take(axis, rows).to_directory(destination)
+
+
+def choose_inputs(
+    context: AgentContext, target: str, wanted: Sequence[str] | None, *, time: str | None = None
+) -> tuple[str, ...]:
+    """The input variables: those asked for, else every numeric variable that lies on the target's axes.
+
+    A derivative `dx_dt` may read `x` itself and what is measured beside it; time only if it is named.
+    """
     names = [name for name in context.variables if name not in context.relation_names]
-    if target not in names:
+    state = state_of(context, target, time)
+    if target not in names and state is None:
         raise ExperimentError(
             f"the data have no variable {target!r} to explain", cure=f"Variables there: {', '.join(names)}."
         )
@@ -123,6 +210,8 @@ def choose_inputs(context: AgentContext, target: str, wanted: Sequence[str] | No
             f"the data have no input called {', '.join(map(repr, missing))}",
             cure=f"There are: {', '.join(names)}.",
         )
+    if state is not None:
+        return inputs_of_derivative(context, state, time, wanted)
     if context.data[target].dtype.kind not in "fiub":
         raise ExperimentError(f"the target {target!r} holds text, not numbers")
     if wanted:
@@ -223,13 +312,14 @@ def open_holdout(checkpoint: Path, *, committed: str, reason: str) -> AgentConte
     return AgentContext.from_loaded(load_context_data(checkpoint / HOLDOUT))
 
 
-def profile_of(train: Path, prepared: PreparedData) -> DataProfile:
+def profile_of(train: Path, prepared: PreparedData, *, time: str | None = None) -> DataProfile:
     """The facts about the training rows that decide which ideas come first."""
-    context = AgentContext.from_loaded(load_context_data(train))
+    context = judged_context(AgentContext.from_loaded(load_context_data(train)), prepared.target, time)
     positive = {name: bool(np.all(context.data[name] > 0)) for name in (prepared.target, *prepared.inputs)}
     return DataProfile(
         rows=prepared.rows["train"],
         positive=positive[prepared.target] and any(positive[name] for name in prepared.inputs),
         network=bool(context.relation_names),
         inputs=len(prepared.inputs),
+        derivative=prepared.estimated is not None,
     )

@@ -31,9 +31,17 @@ class Repeats(NamedTuple):
 
 
 def repeat_measurement(
-    formula: str, train: AgentContext, validation: AgentContext, target: str, *, seed: int
+    formula: str,
+    train: AgentContext,
+    validation: AgentContext,
+    target: str,
+    *,
+    seed: int,
+    stretches: bool = False,
 ) -> Repeats:
     """Fit a formula's form on other splits and on a narrower range, and judge it on the rows left out.
+
+    With `stretches` a split leaves out a run of neighbouring rows: along time single ones are no test.
 
     Returns:
         `nrmse_resplit`: median over the splits, with its range; `nrmse_extrapolation`: fitted on the rows
@@ -44,7 +52,9 @@ def repeat_measurement(
     if relations(expression):
         return Repeats({}, {})
     columns, truth = _joined(train, validation, target)
-    values = [_judge(expression, columns, truth, kept) for kept in _splits(len(truth), seed)]
+    values = [
+        _judge(expression, columns, truth, kept) for kept in _splits(len(truth), seed, stretches=stretches)
+    ]
     finite = [value for value in values if value is not None]
     order = np.argsort(truth, kind="stable")
     inner = order[: len(order) - max(1, int(len(order) * HELD_OUT))]
@@ -72,7 +82,11 @@ def _joined(train: AgentContext, validation: AgentContext, target: str) -> tuple
     return columns, np.concatenate([part.target for part in parts])
 
 
-def _splits(rows: int, seed: int) -> Iterator[np.ndarray[Any, Any]]:
+def _splits(rows: int, seed: int, *, stretches: bool) -> Iterator[np.ndarray[Any, Any]]:
+    if stretches:
+        for left_out in np.array_split(np.arange(rows), SPLITS):
+            yield np.setdiff1d(np.arange(rows), left_out)
+        return
     rng = np.random.default_rng(seed)
     for _ in range(SPLITS):
         yield rng.permutation(rows)[max(1, int(rows * HELD_OUT)) :]

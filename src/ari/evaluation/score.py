@@ -9,7 +9,7 @@ DECADES = 12.0
 SIMPLICITY_SCALE = 40.0
 
 
-def symbolic_score(nrmse: float | None, complexity: int) -> float:
+def symbolic_score(nrmse: float | None, complexity: int, trajectory_error: float | None = None) -> float:
     """Score of a formula from its error on validation rows and its size.
 
     Accuracy counts decades of the normalised root-mean-square error (12 decades, the resolution of
@@ -20,9 +20,14 @@ def symbolic_score(nrmse: float | None, complexity: int) -> float:
     Args:
         nrmse: Root-mean-square error over the standard deviation of the target; None scores 0.
         complexity: Number of symbols in the formula.
+        trajectory_error: For a derivative, the error of the integrated trajectories in units of the state's
+            standard deviation; the decades of both errors then count half each, because noise hides a wrong
+            term from the slopes that the trajectories show, and short spans hide one that the slopes show.
     """
     if nrmse is None or not math.isfinite(nrmse):
         return 0.0
+    if trajectory_error is not None:
+        nrmse = math.sqrt(nrmse * trajectory_error)
     accuracy = min(max(-math.log10(max(nrmse, 10.0**-DECADES)) / DECADES, 0.0), 1.0)
     simplicity = math.exp(-complexity / SIMPLICITY_SCALE)
     return ACCURACY_WEIGHT * accuracy + (1.0 - ACCURACY_WEIGHT) * simplicity

@@ -12,10 +12,11 @@ import numpy as np
 
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.evaluation.data import open_train, open_validation
+from ari.evaluation.dynamics import TRAJECTORY_ERROR, judged_context, trajectory_error_of
 from ari.evaluation.repeats import repeat_measurement
 from ari.evaluation.score import symbolic_score
 from sr_harness.engine import Structure, complexity, evaluate, parse, render
-from sr_harness.errors import ExpressionError
+from sr_harness.errors import ExpressionError, ProblemError
 from sr_harness.evaluator import regression_metrics
 
 if TYPE_CHECKING:
@@ -50,25 +51,40 @@ def read_submission(work_dir: Path) -> Submission:
     return Submission(loaded["formula"], note=str(loaded.get("note", "")))
 
 
-def measure_formula(text: str, context: AgentContext, target: str) -> dict[str, float | None]:
+def measure_formula(
+    text: str, context: AgentContext, target: str, *, time: str | None = None
+) -> dict[str, float | None]:
     """Metrics of a formula on the rows of `context`.
 
     Args:
         text: The formula in the expression language.
         context: The rows to judge on.
-        target: Name of the variable the formula is to give.
+        target: Name of the variable the formula is to give, or `dx_dt` for a derivative to be estimated.
+        time: Axis or variable that holds the times, for derivatives.
 
     Returns:
-        Finite values or None; `n` is the number of values compared.
+        Finite values or None; `n` is the number of values compared. For a derivative also
+        `trajectory_error`, that of the integrated trajectories against the measured ones.
 
     Raises:
         ExpressionError: When the formula does not parse or its arrays do not align.
+        ProblemError: When the formula of a derivative cannot be integrated.
     """
-    names = [name for name in context.data if name != target]
+    judged = judged_context(context, target, time)
+    names = [name for name in judged.data if name != target]
     expression = parse(text, names=names)
-    truth = np.asarray(context.data[target], dtype=np.float64)
-    predicted = evaluate(expression, context.data, structure=Structure.from_context(context))
-    return dict(regression_metrics(truth, np.broadcast_to(predicted, truth.shape)))
+    truth = np.asarray(judged.data[target], dtype=np.float64)
+    predicted = evaluate(expression, judged.data, structure=Structure.from_context(judged))
+    found = dict(regression_metrics(truth, np.broadcast_to(predicted, truth.shape)))
+    integrated = trajectory_error_of(text, context, target, time)
+    return found if integrated is None else found | {TRAJECTORY_ERROR: integrated}
+
+
+def extractor(metric: str) -> str:
+    """What measured a metric of a formula."""
+    if metric == TRAJECTORY_ERROR:
+        return "sr_harness.evaluator.dynamics.trajectory_error"
+    return "sr_harness.evaluator.regression_metrics"
 
 
 def evaluate_symbolic_node(task: NodeTask, checkpoint: Path, work_dir: Path) -> NodeOutcome:
@@ -78,11 +94,11 @@ def evaluate_symbolic_node(task: NodeTask, checkpoint: Path, work_dir: Path) -> 
     if submission.fault:
         return outcome.model_copy(update={"error": submission.fault, "eval_summary": submission.fault})
     context = open_validation(checkpoint)
-    target = task.experiment.target or ""
+    target, time = task.experiment.target or "", task.experiment.time
     try:
-        measured = measure_formula(submission.text, context, target)
+        measured = measure_formula(submission.text, context, target, time=time)
         expression = parse(submission.text, names=[name for name in context.data if name != target])
-    except ExpressionError as error:
+    except (ExpressionError, ProblemError) as error:
         fault = f"the submitted formula cannot be used: {error}"
         return outcome.model_copy(update={"error": fault, "eval_summary": fault})
     size = complexity(expression)
@@ -90,12 +106,19 @@ def evaluate_symbolic_node(task: NodeTask, checkpoint: Path, work_dir: Path) -> 
         fault = f"the formula {submission.text} is not finite on every validation row"
         return outcome.model_copy(update={"error": fault, "eval_summary": fault, "has_real_data": True})
     metrics: dict[str, float | None] = {name: measured.get(name) for name in _SCIENCE_METRICS}
+    if TRAJECTORY_ERROR in measured:
+        metrics[TRAJECTORY_ERROR] = measured[TRAJECTORY_ERROR]
     metrics["complexity"] = float(size)
-    metadata = {name: _metadata(value, measured) for name, value in metrics.items()}
+    metadata = {name: _metadata(name, value, measured) for name, value in metrics.items()}
     concerns: list[str] = []
     if task.label == "validation":
-        _add_interval(metadata["nrmse"], submission.text, context, target, seed=task.seed)
-        repeats = repeat_measurement(submission.text, open_train(checkpoint), context, target, seed=task.seed)
+        judged = judged_context(context, target, time)
+        _add_interval(metadata["nrmse"], submission.text, judged, target, seed=task.seed)
+        train = judged_context(open_train(checkpoint), target, time)
+        stretches = TRAJECTORY_ERROR in metrics
+        repeats = repeat_measurement(
+            submission.text, train, judged, target, seed=task.seed, stretches=stretches
+        )
         metrics |= repeats.metrics
         metadata |= repeats.metadata
     sterile = _is_sterile(task, submission.text)
@@ -106,22 +129,29 @@ def evaluate_symbolic_node(task: NodeTask, checkpoint: Path, work_dir: Path) -> 
             "status": "completed",
             "metrics": metrics,
             "metrics_with_metadata": metadata,
-            "score": 0.0 if sterile else symbolic_score(metrics["nrmse"], size),
+            "score": 0.0
+            if sterile
+            else symbolic_score(metrics["nrmse"], size, metrics.get(TRAJECTORY_ERROR)),
             "has_real_data": not sterile,
             "sterile": sterile,
             "eval_summary": f"{target} = {render(expression, digits=6)}: nrmse {metrics['nrmse']:.3g} "
-            f"on {int(measured['n'] or 0)} validation values, complexity {size}",
+            f"on {int(measured['n'] or 0)} validation values, {_trajectory_words(metrics)}complexity {size}",
             "concerns": concerns,
             "what_was_done": submission.note,
         }
     )
 
 
-def _metadata(value: float | None, measured: Mapping[str, float | None]) -> dict[str, Any]:
+def _trajectory_words(metrics: Mapping[str, float | None]) -> str:
+    value = metrics.get(TRAJECTORY_ERROR)
+    return "" if value is None else f"trajectory error {value:.3g}, "
+
+
+def _metadata(name: str, value: float | None, measured: Mapping[str, float | None]) -> dict[str, Any]:
     return {
         "value": value,
         "confidence": 1.0,
-        "extractor": "sr_harness.evaluator.regression_metrics on the validation rows",
+        "extractor": f"{extractor(name)} on the validation rows",
         "n": int(measured.get("n") or 0),
     }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ari.findings.analysis import ablations, changes, error_metric, pareto_front, part_text
-from ari.findings.predictions import open_parts, predict
+from ari.findings.predictions import judged_parts, predict
 from ari.findings.study import FinishedStudy, Node
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def plan_figures(study: FinishedStudy) -> Iterator[FigurePlan]:
 
 def _formula_figures(study: FinishedStudy) -> Iterator[FigurePlan]:
     best = study.best
-    parts = open_parts(study, reason="figures: predictions of the reported formula")
+    parts = judged_parts(study, reason="figures: predictions of the reported formula")
     if best is not None and best.formula and parts:
         found = {name: predict(best.formula, part, study.target) for name, part in parts.items()}
         caption = (
-            f"Measured against predicted {study.target} (left) and the residuals (right) of the reported "
-            f"formula, for the rows of each part of the data."
+            f"{'Estimated' if study.estimated else 'Measured'} against predicted {study.target} (left) "
+            f"and the residuals (right) of the reported formula, for the rows of each part of the data."
         )
         data = {"target": study.target, "formula": best.formula, "node": best.id}
         yield FigurePlan("fig_parity", "parity", caption, True, data | {"parts": _parity(found)})
@@ -135,7 +135,8 @@ def _law(study: FinishedStudy, formula: str, parts: Mapping[str, AgentContext]) 
         "input": name, "target": study.target, "parts": points,
         "curve": {"x": grid[finite].tolist(), "y": values[finite].tolist()},
     }  # fmt: skip
-    caption = f"The reported formula over {name}, its only input, through the measured values."
+    values_are = "estimated" if study.estimated else "measured"
+    caption = f"The reported formula over {name}, its only input, through the {values_are} values."
     yield FigurePlan("fig_law", "law", caption, False, data)
 
 

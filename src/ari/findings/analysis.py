@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ari.findings.study import FinishedStudy, Node
 
-ERROR_METRICS = ("nrmse", "rmse", "mae", "mse", "max_abs_error", "max_rel_error")
+ERROR_METRICS = ("nrmse", "rmse", "mae", "mse", "max_abs_error", "max_rel_error", "trajectory_error")
 """Metrics of a formula for which zero is perfect."""
 
 

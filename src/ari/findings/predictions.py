@@ -51,6 +51,21 @@ def open_parts(study: FinishedStudy, *, reason: str) -> dict[str, AgentContext]:
     return parts
 
 
+def judged_parts(study: FinishedStudy, *, reason: str) -> dict[str, AgentContext]:
+    """The same with the target among the data: where it is a derivative, as estimated in each part.
+
+    Raises:
+        EvaluationError: When the sealed rows are not those that were sealed.
+    """
+    from ari.evaluation.dynamics import judged_context
+
+    time = study.experiment.time if study.experiment else None
+    return {
+        name: judged_context(part, study.target, time)
+        for name, part in open_parts(study, reason=reason).items()
+    }
+
+
 def predict(formula: str, context: AgentContext, target: str) -> Prediction:
     """Evaluate a formula on the rows of `context`.
 

@@ -163,6 +163,13 @@ class FinishedStudy:
         return tuple(str(name) for name in recorded or ())
 
     @property
+    def estimated(self) -> str | None:
+        """What was derived, and along what, where the target is an estimated derivative: `x along t`."""
+        data = self.meta.get("data")
+        recorded = data.get("estimated") if isinstance(data, Mapping) else None
+        return recorded if isinstance(recorded, str) else None
+
+    @property
     def ceiling_metric(self) -> str | None:
         """The metric that bounds the primary one, where one was measured."""
         ceiling = self.experiment.ceiling if self.experiment else None

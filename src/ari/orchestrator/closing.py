@@ -38,7 +38,7 @@ class SealedResult:
 def measure_sealed(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[SealedResult]:
     """Measure the finalists on the sealed rows; nothing is opened when it has been done already."""
     from ari.evaluation.data import open_holdout
-    from ari.evaluation.symbolic import measure_formula
+    from ari.evaluation.symbolic import extractor, measure_formula
 
     finalists = _finalists(checkpoint)
     if all(f"{PREFIX}n" in node.metrics for node, _ in finalists):
@@ -50,7 +50,7 @@ def measure_sealed(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[S
         reason="final candidates: " + ", ".join(n.id for n, _ in finalists),
     )
     for node, formula in finalists:
-        measured = measure_formula(formula, context, experiment.target or "")
+        measured = measure_formula(formula, context, experiment.target or "", time=experiment.time)
         yield SealedResult(
             node.id,
             {f"{PREFIX}{name}": value for name, value in measured.items()},
@@ -58,7 +58,7 @@ def measure_sealed(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[S
                 f"{PREFIX}{name}": {
                     "value": value,
                     "confidence": 1.0,
-                    "extractor": "sr_harness.evaluator.regression_metrics on the sealed rows",
+                    "extractor": f"{extractor(name)} on the sealed rows",
                     "n": int(measured.get("n") or 0),
                 }
                 for name, value in measured.items()

@@ -44,6 +44,7 @@ SYMBOLIC_METRICS: Mapping[str, bool] = {
     "r2": True,
     "max_abs_error": False,
     "max_rel_error": False,
+    "trajectory_error": False,
 }
 """Metrics that a symbolic study can be judged by, and whether higher is better."""
 
@@ -185,8 +186,10 @@ def _prepare_data(
         "target": prepared.target,
         "inputs": list(prepared.inputs),
         "axis": prepared.axis,
+        "divided_by": prepared.divided_by,
+        "estimated": prepared.estimated,
     }
-    return profile_of(path / TRAIN, prepared), prepared.warnings
+    return profile_of(path / TRAIN, prepared, time=experiment.time), prepared.warnings
 
 
 def _prepare_files(path: Path, source: Path, experiment: Experiment, meta: dict[str, Any]) -> tuple[str, ...]:

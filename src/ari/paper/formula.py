@@ -154,10 +154,12 @@ def check_printed(tex: str, study: FinishedStudy) -> dict[str, Any]:
         PaperError: When a formula does not parse, belongs to no node, or is not the scored model; the message
             names line and difference.
     """
-    from ari.findings.predictions import open_parts
+    from ari.findings.predictions import judged_parts
 
     printed = list(read_printed(tex))
-    parts = open_parts(study, reason="paper: the printed formula against the scored model") if printed else {}
+    parts = (
+        judged_parts(study, reason="paper: the printed formula against the scored model") if printed else {}
+    )
     texts = {item.node_id: item for item in printed if item.text is not None}
     checked = [_check_plain(item, study, parts) for item in printed if item.text is not None]
     for item in printed:

@@ -14,6 +14,7 @@ from ari.paper.story import Story, words
 
 FEW_VALUES = 10
 MOST_CONSTANTS = 6
+TRAJECTORY_ERROR = "trajectory_error"
 _ROUNDING = 1e-13
 
 
@@ -93,7 +94,16 @@ class FormulaFront:
             return ""
         kind = self.marks.name(story.error) if short else story.metric_words(story.error)
         fit = story.metric(best, f"{SEALED}r2", f" and {self.marks.math('R^2')} = ")
-        return sentence(f"{where} its {kind} is {error}{fit}")
+        return sentence(f"{where} its {kind} is {error}{fit}{self._integrated()}")
+
+    def _integrated(self) -> str:
+        """The error of the sealed trajectories, where it is not the error just told."""
+        if self.story.error == TRAJECTORY_ERROR:
+            return ""
+        return self.story.metric(
+            self.best, f"{SEALED}{TRAJECTORY_ERROR}", "; integrated from its start it deviates from the "
+            "measured states by ", " of their standard deviation"
+        )  # fmt: skip
 
     def _needs(self) -> str:
         inputs = [self.marks.name(name) for name in self.used if name in self.study.inputs]
@@ -176,6 +186,7 @@ class FormulaFront:
             if rows
             else "",
             sentence(recorded),
+            self._estimate_words(),
             self._network_words(),
             sentence(f"{self.marks.table('variables')} describes the variables"),
         )
@@ -184,6 +195,10 @@ class FormulaFront:
         return section
 
     def _blocked(self) -> str:
+        divided = common.field(self.study.meta, "data", "divided_by")
+        if divided in ("runs", "time"):
+            what = "whole runs" if divided == "runs" else "stretches of time, the sealed one last"
+            return f"The parts are {what}, because a sample between two known neighbours would be no test"
         axis = common.field(self.study.meta, "data", "axis") or "row"
         if "trajectory" in self.story.figures:
             return (
@@ -192,6 +207,17 @@ class FormulaFront:
                 f"two known neighbours would be no test"
             )
         return "They were divided at random, by the seed of the study"
+
+    def _estimate_words(self) -> str:
+        """That a derivative was not measured, and how it was estimated."""
+        if self.study.estimated is None:
+            return ""
+        state, _, time = self.study.estimated.partition(" along ")
+        return sentence(
+            f"{self.target} was not measured but estimated as the slope of {self.marks.name(state)} along "
+            f"{self.marks.name(time)}, by local polynomials whose degree and width cross-validation chose "
+            f"{self.marks.cite('savitzky1964')}, in each part from the samples of that part alone"
+        )
 
     def _network_words(self) -> str:
         if not self.network:
@@ -300,6 +326,11 @@ class FormulaFront:
             f"with their "
                      f"size, the number of nodes of the expression {marks.cite('rissanen1978')}")
         ]  # fmt: skip
+        if self.study.estimated:
+            found.append(
+                "Each candidate was also integrated, with all other variables given as measured, and its "
+                "trajectory compared with the measured states; both errors enter the score alike."
+            )
         checks = [n for n in self.study.nodes if n.label == "validation" and n.counts]
         if checks:
             named = story.experiments(checks)
@@ -354,5 +385,7 @@ _STRATEGIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "network": ("For the network, sums of messages over the edges were combined with terms of each node, "
     "and kept "
                 "where sparse regression gave them weight", ("brunton2016",)),
+    "trajectories": ("Sums of monomials were fitted in the integral form, which needs no slopes, and their "
+    "constants so that integrated segments meet the measured states", ("brunton2016",)),
     "genetic": ("Free forms were evolved and their constants fitted again", ("koza1992", "burlacu2020")),
 }  # fmt: skip

@@ -84,7 +84,7 @@ class FormulaPaper(FormulaFront):
         return sentence(f"{self.marks.table('errors')} gives every measure on both parts")
 
     def _errors(self) -> Table:
-        names = ("nrmse", "rmse", "mae", "max_abs_error", "max_rel_error", "r2")
+        names = ("nrmse", "rmse", "mae", "max_abs_error", "max_rel_error", "trajectory_error", "r2")
         rows = []
         for name in names:
             row = [self.story.metric(self.best, f"{prefix}{name}") or "--" for prefix in ("", SEALED)]
@@ -343,6 +343,9 @@ class FormulaPaper(FormulaFront):
             sentence(f"Whether {listed([marks.name(n) for n in self.unused])} matter beyond the accuracy of "
             f"these data "
                      f"cannot be said") if self.unused and not self.exact else "",
+            sentence(f"{self.target} is an estimate, so its errors hold those of the estimate too; "
+            f"the error of the integrated trajectories does not, but takes every other variable as measured")
+            if self.study.estimated else "",
             sentence("The data are free of visible noise, so nothing is known of how the search fares with "
             "it")
             if self.exact else "",

@@ -21,6 +21,7 @@ METRIC_NAMES = {
     "mse": "mean square error", "r2": "coefficient of determination", "max_abs_error": "largest absolute "
     "error",
     "max_rel_error": "largest relative error",
+    "trajectory_error": "error of the integrated trajectories in standard deviations of the state",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ari.checkpoint.files import atomic_write
 from ari.errors import PaperError
-from ari.findings.predictions import open_parts, predict
+from ari.findings.predictions import judged_parts, predict
 from ari.findings.residuals import look_at
 from ari.findings.study import FinishedStudy
 from ari.formats.figures_manifest import FiguresManifest
@@ -85,7 +85,7 @@ def read_story(checkpoint: Path) -> Story:
         )
     story = Story(study, evidence, Marks(), _figures(checkpoint))
     if study.kind == "symbolic" and study.best.formula:
-        parts = open_parts(study, reason="paper: residuals and ranges")
+        parts = judged_parts(study, reason="paper: residuals and ranges")
         if parts:
             found = {name: predict(study.best.formula, part, study.target) for name, part in parts.items()}
             story.residuals = look_at(found)

@@ -68,6 +68,7 @@ class Experiment(BaseModel):
     data_source: str | None = None
     target: str | None = None
     inputs: tuple[str, ...] | None = None
+    time: str | None = None
     command: str | None = None
     parameters: tuple[Parameter, ...] = ()
     ceiling: Ceiling | None = None
@@ -213,6 +214,13 @@ def _symbolic_experiment(
             f"{where}: no '- target: NAME' line",
             cure="Name the variable whose law is wanted, e.g. '- target: T'.",
         )
+    if "," in target or ";" in target:
+        raise ExperimentError(
+            f"{where}: {target!r} names several targets; a study explains one variable, or one derivative "
+            "such as dx_dt with every other variable taken as measured",
+            cure="Write one study for each, or find a whole system at once with "
+            f"'sr-harness discover {source} --system x,y'.",
+        )
     if not (folder / source).exists():
         raise ExperimentError(
             f"{where}: source {source!r} does not exist in {folder}",
@@ -228,6 +236,7 @@ def _symbolic_experiment(
         data_source=source,
         target=target,
         inputs=inputs,
+        time=items["time"][1] if "time" in items else None,
     )
 
 

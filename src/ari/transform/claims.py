@@ -34,7 +34,7 @@ SEALED = "sealed_"
 BOUNDED = frozenset({"r2"})
 """Metrics for which a ratio means nothing: differences are stated."""
 
-_FORMULA_METRICS = ("nrmse", "r2", "rmse", "mae", "max_abs_error", "max_rel_error")
+_FORMULA_METRICS = ("nrmse", "r2", "rmse", "mae", "max_abs_error", "max_rel_error", "trajectory_error")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class ToolContext:
         inputs: The variables it may be explained by.
         seed: Seed of everything random.
         work_dir: Where `submit_formula` writes.
+        time: Axis or variable that holds the times, for derivatives; default: `time` or `t`.
     """
 
     context: AgentContext
@@ -42,6 +43,7 @@ class ToolContext:
     inputs: tuple[str, ...]
     seed: int
     work_dir: Path
+    time: str | None = None
 
     @cached_property
     def problem(self) -> Problem:
@@ -69,7 +71,7 @@ class ToolContext:
         try:
             if derivative_target(self.context, self.target) is None:
                 return None
-            return with_derivative(self.context, self.target)
+            return with_derivative(self.context, self.target, time=self.time)
         except ProblemError as error:
             raise ToolError(str(error)) from error
 

@@ -68,7 +68,8 @@ def discover_system(
     Args:
         ctx: The data; no variable needs to be a derivative.
         states: The variables that make up the state; default: the variable x of a target dx_dt.
-        inputs: Variables that act from outside; default: those that do not change along time.
+        inputs: Variables that act from outside; default: those that do not change along time, and for the
+            state of a target dx_dt alone the inputs of that target.
         work: Most model evaluations to spend.
 
     Returns:
@@ -79,7 +80,10 @@ def discover_system(
     """
     from sr_harness.search import Budget, systems
 
-    runs = _runs(ctx, states or _own_state(ctx), inputs)
+    wanted = states or _own_state(ctx)
+    if inputs is None and not states:
+        inputs = [name for name in ctx.inputs if name not in wanted] or None
+    runs = _runs(ctx, wanted, inputs)
     found = systems.discover_system(runs, budget=Budget(checked_work(work)), seed=ctx.seed)
     return found.to_document()
 
@@ -147,6 +151,6 @@ def _runs(ctx: ToolContext, states: list[str], inputs: list[str] | None) -> Traj
     from sr_harness.evaluator.dynamics import TrajectorySet
 
     try:
-        return TrajectorySet.from_context(ctx.context, states, inputs)
+        return TrajectorySet.from_context(ctx.context, states, inputs, time=ctx.time)
     except ProblemError as error:
         raise ToolError(str(error)) from error

@@ -93,7 +93,7 @@ def discover_derivative(
     runs = read_runs_of(context, state, inputs, time)
     allowed = budget or Budget()
     meter = Meter(Budget(allowed.work * 2, allowed.seconds), should_stop)
-    systems = Assembly(_smoothed(runs), meter.charge)
+    systems = Assembly(smoothed_inputs(runs), meter.charge)
     samples = systems.samples
     problem = samples.problem(
         state, systems.held_samples, with_time=inputs is not None and runs.time in inputs
@@ -142,7 +142,7 @@ def read_runs_of(
     return replace(TrajectorySet.from_context(context, (state,), wanted, time=time), smooth_inputs=True)
 
 
-def _smoothed(runs: TrajectorySet) -> TrajectorySet:
+def smoothed_inputs(runs: TrajectorySet) -> TrajectorySet:
     """The runs with their inputs smoothed, where these vary along time."""
     from sr_harness.evaluator.dynamics import estimate_derivative
 

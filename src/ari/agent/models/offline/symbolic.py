@@ -30,7 +30,10 @@ def _draft(facts: dict[str, Any]) -> Steps:
     wanted = facts["plan"].get("strategies") or ["constant", "linear", "power_law"]
     found: list[Result] = []
     for family in wanted:
-        result = yield Call("fit_family", {"family": family, "work": _share(facts, len(wanted))})
+        if family == "trajectories":
+            result = yield from _follow_trajectories(facts, len(wanted))
+        else:
+            result = yield Call("fit_family", {"family": family, "work": _share(facts, len(wanted))})
         found += _candidates(result)
         if found and _nrmse(_best(found)) < PLENTY:
             break
@@ -42,6 +45,16 @@ def _draft(facts: dict[str, Any]) -> Steps:
         why = result.get("error", "none of them fits")
         return f"No family gave a formula for these data ({_rows(profile)} rows): {why}."
     return (yield from _hand_in(_best(found), f"best of {', '.join(wanted)}"))
+
+
+def _follow_trajectories(facts: dict[str, Any], parts: int) -> Any:  # noqa: ANN401 - a sub-generator of Steps
+    """The best right-hand side that the integral form gives, with its error on the slopes."""
+    result = yield Call("discover_system", {"work": _share(facts, parts)})
+    best = result.get("best")
+    if not best:
+        return result
+    (formula,) = best["formulas"].values()
+    return (yield Call("evaluate_formula", {"formula": formula}))
 
 
 def _improve(facts: dict[str, Any]) -> Steps:
