@@ -49,6 +49,7 @@ _NUMBERS: Final = (
     "stagnation_threshold",
     "stagnation_min_nodes",
     "max_switches",
+    "max_recursion_depth",
     "search_work",
 )
 
@@ -96,6 +97,7 @@ class Settings(BaseModel):
     stagnation_threshold: float = Field(0.01, ge=0, description="spread of scores that counts as movement")
     stagnation_min_nodes: int = Field(3, ge=1, description="scored experiments before the rule speaks")
     max_switches: int = Field(5, ge=0, description="times the search may turn to another idea")
+    max_recursion_depth: int = Field(2, ge=0, description="sub-experiments of sub-experiments at most")
     search_work: int = Field(60_000, ge=1, description="model evaluations that one symbolic search may spend")
     hpc: Hpc = Field(default_factory=Hpc, description="batch scheduler")
     registries: tuple[Registry, ...] = Field((), description="registries for published bundles")

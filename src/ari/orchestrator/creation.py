@@ -50,6 +50,37 @@ SYMBOLIC_METRICS: Mapping[str, bool] = {
 
 
 @dataclass(frozen=True)
+class Inheritance:
+    """What a sub-experiment takes from its parent, which it never changes.
+
+    Attributes:
+        parent_run_id: The parent.
+        ideas: A content of `idea.json` whose ideas are all pinned; the child's own come behind them.
+        recursion_depth: How many studies stand above the child.
+        max_recursion_depth: How many may; None for no limit.
+        text: The parent's `experiment.md` where the child asks the same question, else None.
+        source_sha256: The data the parent was given.
+        sealed_sha256: The rows that the parent sealed. A child on the same data must seal the same ones.
+    """
+
+    parent_run_id: str
+    ideas: Mapping[str, Any]
+    recursion_depth: int
+    max_recursion_depth: int | None = None
+    text: str | None = None
+    source_sha256: str | None = None
+    sealed_sha256: str | None = None
+
+    def as_meta(self) -> dict[str, Any]:
+        """The keys of the child's `meta.json`."""
+        return {
+            "parent_run_id": self.parent_run_id,
+            "recursion_depth": self.recursion_depth,
+            "max_recursion_depth": self.max_recursion_depth,
+        }
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A study that is ready to run."""
 
@@ -61,7 +92,12 @@ class Prepared:
 
 
 def create_study(
-    source: Path, output: Path | None, settings: Settings, *, parallel_given: bool = True
+    source: Path,
+    output: Path | None,
+    settings: Settings,
+    *,
+    parallel_given: bool = True,
+    inherited: Inheritance | None = None,
 ) -> Prepared:
     """Check an experiment and create its checkpoint.
 
@@ -70,13 +106,15 @@ def create_study(
         output: Directory of the checkpoint; default: a fresh one below `runs/`, named after the title.
         settings: Settings of the run.
         parallel_given: Whether the user has said how many nodes to run at a time.
+        inherited: What a sub-experiment takes from its parent.
 
     Raises:
         ExperimentError: When the experiment cannot be run as written.
         CheckpointError: When the checkpoint cannot be created.
     """
     check_model(settings.model)
-    text = read_experiment_text(source)
+    own_text = None if inherited is None else inherited.text
+    text = read_experiment_text(source) if own_text is None else own_text
     experiment = parse_experiment(text, folder=source.parent, name=str(source))
     criteria = _criteria(text, experiment)
     experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
@@ -86,7 +124,15 @@ def create_study(
     path = output or next_output(experiment.title)
     existed = path.exists()
     try:
-        return _set_up(path, source, text=text, experiment=experiment, criteria=criteria, settings=settings)
+        return _set_up(
+            path,
+            source,
+            text=text,
+            experiment=experiment,
+            criteria=criteria,
+            settings=settings,
+            inherited=inherited,
+        )
     except BaseException:  # whatever happened, a study that was refused leaves nothing behind
         if not existed:
             shutil.rmtree(path, ignore_errors=True)
@@ -125,6 +171,7 @@ def _set_up(
     experiment: Experiment,
     criteria: EvaluationCriteria,
     settings: Settings,
+    inherited: Inheritance | None,
 ) -> Prepared:
     """Write every file that the study starts from, and the journal last: a study that exists is complete."""
     if path.exists() and any(path.iterdir()):
@@ -140,7 +187,10 @@ def _set_up(
         profile, warnings = _prepare_data(path, source, experiment, settings, meta)
     else:
         warnings = _prepare_files(path, source, experiment, meta)
-    ideas = _ideas(experiment, profile, settings.seed)
+    if inherited is not None:
+        _check_sealed(inherited, meta)
+        meta |= inherited.as_meta()
+    ideas = _ideas(experiment, profile, settings.seed, inherited)
     atomic_write(path / "experiment.md", text.encode("utf-8"))
     append_idea_block(path / "experiment.md", ideas)
     atomic_write(path / "idea.json", strict_dumps(ideas, indent=True))
@@ -211,9 +261,25 @@ def _prepare_files(path: Path, source: Path, experiment: Experiment, meta: dict[
     )
 
 
-def _ideas(experiment: Experiment, profile: DataProfile | None, seed: int) -> dict[str, Any]:
+def _check_sealed(inherited: Inheritance, meta: Mapping[str, Any]) -> None:
+    """Refuse a child whose training rows could hold what its parent, whose ideas it inherits, has sealed."""
+    if (
+        inherited.sealed_sha256 is None
+        or meta.get("data", {}).get("source_sha256") != inherited.source_sha256
+    ):
+        return
+    if meta["sealed"]["sha256"] != inherited.sealed_sha256:
+        raise ExperimentError(
+            f"the sub-experiment would seal other rows than {inherited.parent_run_id}, on the same data",
+            cure="Leave the seed as it was in the parent study: it decides which rows are sealed.",
+        )
+
+
+def _ideas(
+    experiment: Experiment, profile: DataProfile | None, seed: int, inherited: Inheritance | None
+) -> dict[str, Any]:
     from ari.skills import call_tool
     from ari.skills.idea.server import IdeaSession
 
     generated = call_tool("idea", IdeaSession(experiment, profile, seed), "generate_ideas")
-    return merge_ideas(None, generated)
+    return merge_ideas(None if inherited is None else inherited.ideas, generated)

@@ -26,6 +26,7 @@ from ari.execution.signals import stop_on_signals
 from ari.memory import consolidate, open_memory, remember_all
 from ari.orchestrator import node_dirs
 from ari.orchestrator.bfts import SearchLimits, best, exit_reason
+from ari.orchestrator.children import child_output, inherit, settings_of
 from ari.orchestrator.closing import SealedResult, measure_sealed
 from ari.orchestrator.creation import create_study
 from ari.orchestrator.facts import study_facts
@@ -45,7 +46,20 @@ COMMAND_SHARE = 0.5
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line may say about a new study; None means: as the settings say."""
+    """What a caller may say about a new study; None means: as the settings say.
+
+    Attributes:
+        experiment: The `experiment.md`.
+        output: The new checkpoint.
+        nodes: Experiments in the tree at most.
+        parallel: Experiments at a time.
+        seed: Seed of everything random.
+        model: Who proposes.
+        node_time: Seconds one experiment may take.
+        parent: Checkpoint of the study that this is a sub-experiment of. Its settings are those that count
+            where nothing else is said.
+        ideas: Positions of the parent's ideas that are handed down; None for the selected one.
+    """
 
     experiment: Path
     output: Path | None = None
@@ -54,6 +68,8 @@ class RunOptions:
     seed: int | None = None
     model: str | None = None
     node_time: float | None = None
+    parent: Path | None = None
+    ideas: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,11 +118,18 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
         AriError: When the experiment, a setting or the output directory cannot be used; nothing has run then.
     """
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
+    given = {name: value for name, value in given.items() if value is not None}
+    output, inherited = options.output, None
+    if options.parent is not None:
+        given = settings_of(options.parent, other_model=options.model) | given
+        inherited = inherit(options.parent, experiment=options.experiment, ideas=options.ideas)
+        output = output or child_output(options.parent)
     settings = load(options=given).settings
+    parallel_given = options.parallel is not None or options.parent is not None
     with stop_on_signals() as stop:
         warm_up()
         prepared = create_study(
-            options.experiment, options.output, settings, parallel_given=options.parallel is not None
+            options.experiment, output, settings, parallel_given=parallel_given, inherited=inherited
         )
         with prepared.checkpoint as checkpoint:
             study = Study(
