@@ -9,11 +9,25 @@ from ari.pipeline.claim_gate.assertions import Assertion
 from ari.pipeline.claim_gate.mentions import Mention
 
 _EPSILON = 1e-12
-_DECREASE = re.compile(
-    r"\b(?:fall|fell|drop|decreas|reduc|lower|less|declin|shrink|shrank|below|cut|slow|worse|down|under|loss|lose"
-    r"|lost|diminish|behind|short)\w*\b",
-    re.IGNORECASE,
+_SINKS = (
+    r"(?:fall(?:s|en|ing)?|fell|drop(?:s|ped|ping)?|decreas\w*|declin\w*|shr[aiu]nk\w*|los(?:es?|ing|t)|cuts?"
+    r"|cutting|down)"
 )
+_SINKING = (
+    r"(?:reduc\w*|lower\w*|less\w*|slow\w*|worse\w*|diminish\w*|below|behind|short\w*|under|smaller|fewer)"
+)
+_DECLINE = r"(?:reductions?|decreases?|drops?|declines?|falls?|cuts?|shrinkage|slow-?downs?)"
+_RISE = r"\b(?:ris|rose|increas|gr[oe]w|climb|gain|higher|greater|larger|more)"
+_AMONG = rf"(?:(?!{_RISE})(?![.!?;]\s).)*?"
+_FILL = (
+    r"(?:[\s~${(]|\\[,;: ]|≈|[-+−]?\d[\d.]*(?:\\?%)?(?=[^\d])|[,}%–-]|\\[A-Za-z]+"
+    r"|\b(?:about|almost|an|another|around|approximately|between|further|nearly|only|or|and|roughly|some)\b)*+"
+)
+_DECREASE_BY = re.compile(
+    rf"\b(?:(?:{_SINKS}|{_SINKING})\b{_AMONG}\bby\b|{_DECLINE}\b{_AMONG}\bof\b|{_SINKS}\b){_FILL}$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How a text goes that says by how much something sinks: `falls by`, `lower by about`, `a drop of`."""
 
 
 class Reading(NamedTuple):
@@ -63,8 +77,8 @@ def agrees(mention: Mention, assertion: Assertion, computed: float, context: str
         mention: The printed number.
         assertion: The assertion.
         computed: Its value, computed anew.
-        context: The text before the number in its sentence; where it speaks of a decrease, a number printed
-            without a sign may stand for a negative one.
+        context: The text before the number in its sentence. Where it says by how much something decreases, a
+            number printed without a sign may stand for a negative change; a level keeps its sign.
 
     Returns:
         Whether they agree within the tolerance, or to the printed digits where these decide.
@@ -74,8 +88,8 @@ def agrees(mention: Mention, assertion: Assertion, computed: float, context: str
         return False
     if within(reading, assertion, computed):
         return True
-    unsigned = computed < 0 < reading.value and _DECREASE.search(context) is not None
-    return unsigned and within(reading, assertion, -computed)
+    unsigned = computed < 0 < reading.value and within(reading, assertion, -computed)
+    return unsigned and _DECREASE_BY.search(context) is not None
 
 
 def within(reading: Reading, assertion: Assertion, computed: float) -> bool:
