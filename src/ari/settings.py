@@ -29,7 +29,19 @@ from ari.formats.legacy import convert_settings
 from ari.formats.settings import secret_pointers
 
 OFFLINE: Final = "offline"
-PROVIDERS: Final = ("offline", "anthropic", "google", "ollama", "openai")
+PROVIDERS: Final = (
+    "offline",
+    "anthropic",
+    "deepseek",
+    "google",
+    "llamacpp",
+    "lmstudio",
+    "ollama",
+    "openai",
+    "openrouter",
+    "siliconflow",
+    "vllm",
+)
 """Whose models can be named: `offline`, or `<provider>/<model>` with one of the others."""
 
 ENVIRONMENT_PREFIX: Final = "ARI_"
@@ -85,6 +97,11 @@ class Settings(BaseModel):
 
     model: str = Field(OFFLINE, description="who proposes experiments: offline, or <provider>/<model>")
     provider: str | None = Field(None, description="provider of the model; follows from the model if absent")
+    base_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/]",
+        description="where the model is asked; default: its provider's address",
+    )
     nodes: int = Field(12, ge=1, le=100_000, description="experiments in the tree at most")
     parallel: int = Field(default_factory=_cores, ge=1, le=1024, description="experiments at a time")
     seed: int = Field(0, ge=0, lt=2**63, description="seed of everything that is drawn at random")
@@ -395,6 +412,9 @@ def _join(layers: list[_Layer]) -> tuple[Settings, dict[str, str]]:
         if model_here is not None and provider_here is None:
             values.pop("provider", None)  # a stronger model does not belong to a weaker place's provider
             sources["provider"] = "default"
+        if _other_provider(values, layer.values):
+            values.pop("base_url", None)  # nor is it asked, with its key, at another provider's address
+            sources["base_url"] = "default"
         values.update(layer.values)
         sources.update(layer.labels)
     values["model"] = _qualified(values.get("model", OFFLINE), values.get("provider"))
@@ -404,6 +424,12 @@ def _join(layers: list[_Layer]) -> tuple[Settings, dict[str, str]]:
         raise _unusable(error, sources) from None
     _check_provider(settings, sources)
     return settings, sources
+
+
+def _other_provider(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> bool:
+    """Whether the stronger place chooses a model of another provider than the weaker ones do."""
+    heads = [str(_qualified(v.get("model"), v.get("provider"))).partition("/")[0] for v in (weaker, stronger)]
+    return stronger.get("model") is not None and heads[0] != heads[1]
 
 
 def _qualified(model: object, provider: object) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
@@ -14,14 +15,17 @@ from ari.agent.models.offline.expansion import propose
 from ari.agent.task import Proposal
 
 
-def ask_for_proposal(facts: dict[str, Any], model: str) -> Proposal:
+def ask_for_proposal(facts: dict[str, Any], model: str, *, checkpoint: Path | None = None) -> Proposal:
     """Ask the model; one that fails to answer is replaced by the offline researcher for this one step.
 
     Args:
         facts: What the model is told: the experiment, the node, its ancestors and children, the ideas.
         model: Name of the model.
+        checkpoint: The study.
     """
-    agent = Agent(resolve_model(model), instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal)
+    purpose = f"expansion of {facts['node']['node_id']}"
+    resolved = resolve_model(model, checkpoint=checkpoint, purpose=purpose)
+    agent = Agent(resolved, instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal)
     try:
         return asyncio.run(agent.run(expansion_briefing(facts))).output
     except AgentRunError:

@@ -33,9 +33,16 @@ CRASH_LOG = "crash.txt"
 OUTPUT_LOG = "output.log"
 
 
-def node_main(task_json: str) -> None:
-    """Entry point of a node's process."""
+def node_main(task_json: str, environment: dict[str, str]) -> None:
+    """Entry point of a node's process.
+
+    Args:
+        task_json: The `NodeTask`.
+        environment: Variables of the run; the fork server knows only those of the time when it was started.
+    """
     lead_own_session()
+    os.environ.clear()
+    os.environ.update(environment)
     task = NodeTask.model_validate_json(task_json)
     presence = announce(Path(task.checkpoint))
     end_with_the_run()
@@ -78,7 +85,8 @@ def run_node(task: NodeTask) -> NodeOutcome:
 
     session = build_session(task)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
-    words = asyncio.run(run_node_loop(session, resolve_model(task.model), records_dir))
+    model = resolve_model(task.model, checkpoint=Path(task.checkpoint), purpose=f"node {task.node_id}")
+    words = asyncio.run(run_node_loop(session, model, records_dir))
     outcome = evaluate_node(task)
     return _with_words(outcome, words)
 

@@ -119,7 +119,8 @@ class Planner:
     ) -> PlannedNode:
         from ari.agent.expansion import ask_for_proposal
 
-        proposal = ask_for_proposal(self._facts(parent, view, checkpoint, idea_index), self.model)
+        facts = self._facts(parent, view, checkpoint, idea_index)
+        proposal = ask_for_proposal(facts, self.model, checkpoint=checkpoint.path)
         plan = dict(proposal.plan) | {"summary": proposal.summary}
         return PlannedNode(node_id(order), parent.id, parent.depth + 1, proposal.label, order, plan)
 

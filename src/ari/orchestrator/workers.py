@@ -125,7 +125,8 @@ class WorkerPool:
         self.running[task.node_id] = RunningNode(task, process, time.monotonic())
 
     def _process(self, task: NodeTask) -> ForkServerProcess:
-        process = self._context.Process(target=node_main, args=(task.model_dump_json(),), daemon=False)
+        arguments = (task.model_dump_json(), dict(os.environ))  # through a pipe: no file ever holds the keys
+        process = self._context.Process(target=node_main, args=arguments, daemon=False)
         process.start()
         return process
 
