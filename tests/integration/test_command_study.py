@@ -76,6 +76,30 @@ def test_a_study_improves_on_its_root_and_leaves_a_sound_checkpoint(run_study):
     assert "AUTO-APPENDED" in (result.checkpoint / "experiment.md").read_text()
 
 
+def test_measurements_of_two_machines_are_not_compared_in_silence(run_study):
+    from ari.execution.environment import fingerprint
+    from ari.pipeline.claim_gate.gate import run_hard_gate
+    from ari.transform import nodes_to_science_data
+
+    checkpoint = run_study(TUNING, nodes=3).checkpoint
+    nodes_to_science_data(checkpoint=checkpoint)
+    (checkpoint / "full_paper.tex").write_text("\\section{Results}\nNothing is said.\n")
+
+    def mismatches() -> list[str]:
+        warnings = run_hard_gate(checkpoint).warnings
+        return [warning.message for warning in warnings if warning.kind == "environment_mismatch"]
+
+    assert mismatches() == []
+    path = checkpoint / "experiments" / "node_0000" / "node_report.json"
+    report = json.loads(path.read_bytes())
+    here = fingerprint()
+    assert report["cpu_info"] == {"model": here["cpu"], "arch": here["machine"]}
+    path.write_text(json.dumps(report | {"cpu_info": {"model": "Another", "arch": "riscv64"}}))
+    found = mismatches()
+    assert found
+    assert all("node_0000 on Another riscv64" in message for message in found)
+
+
 def test_the_validator_finds_nothing_in_a_finished_study(run_study):
     from ari.checkpoint import validate
 

@@ -19,9 +19,10 @@ VOLATILE_FIELDS = frozenset(
         "pid",
         "run_id",
         "seq",
+        "cpu_info",
     }
 )
-"""Fields that tell when, how long, by whom and under which name a run was made, and nothing else."""
+"""Fields that tell when, how long, where, by whom and under which name a run was made, and nothing else."""
 
 
 def stable_document(checkpoint: Checkpoint) -> dict[str, Any]:

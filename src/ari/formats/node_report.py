@@ -65,6 +65,13 @@ class SelfAssessment(FormatModel):
     concerns: list[str] = Field(default_factory=list)
 
 
+class CpuInfo(FormatModel):
+    """The processor that the node's commands ran on."""
+
+    model: str | None = None
+    arch: str | None = None
+
+
 class NodeReport(FormatModel):
     """The whole file."""
 
@@ -85,4 +92,5 @@ class NodeReport(FormatModel):
     what_was_done: str | None = None
     self_assessment: SelfAssessment | None = None
     search_state: SearchState | None = None
+    cpu_info: CpuInfo | None = None
     error: str | None = None

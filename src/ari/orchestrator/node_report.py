@@ -12,6 +12,8 @@ from typing import Any
 
 from ari.agent.task import NodeOutcome, Relative
 from ari.checkpoint import NodeState
+from ari.errors import AriError
+from ari.execution import records
 from ari.orchestrator import node_dirs
 
 _SOURCE_SUFFIXES = frozenset({".c", ".h", ".cpp", ".py", ".sh", ".f90", ".rs", ".go", ".js"})
@@ -64,11 +66,29 @@ def build_report(
         "submission": outcome.submission,
         "score": outcome.score,
     }
+    cpu_info = _cpu_info(checkpoint / "records" / node.id)
+    if cpu_info:
+        report["cpu_info"] = cpu_info
     if outcome.provenance:
         report["_provenance"] = outcome.provenance
     if outcome.error:
         report["error"] = outcome.error
     return report
+
+
+def _cpu_info(folder: Path) -> dict[str, Any]:
+    """Model and architecture of the processor that the node's commands ran on; empty where none ran.
+
+    It stands in the report, too, because a published bundle holds the reports and not the run records: the
+    claim gate tells from it whether measurements that are compared come from one machine.
+    """
+    try:
+        runs = records.load(folder).runs
+    except AriError:
+        return {}  # the evaluator has reported the broken record, and has taken nothing from it
+    environment = runs[-1].environment if runs else {}
+    told = {"model": environment.get("cpu"), "arch": environment.get("machine")}
+    return {name: value for name, value in told.items() if value}
 
 
 def _role(path: str) -> str:

@@ -15,7 +15,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from ari.checkpoint import Checkpoint
 from ari.checkpoint.files import atomic_write
+from ari.checkpoint.journal import JOURNAL_NAME
 from ari.errors import ExperimentError
 from ari.formats.base import faulty, problems
 from ari.formats.metric_contract import MetricContract, forbidden_expressions
@@ -67,9 +71,27 @@ def make_metric_spec(*, checkpoint: Path, proposal: Mapping[str, Any] | None = N
         return {"contract": contract.to_dict(), "minted": False, "summary": summary}
     source = checkpoint / "experiment.md"
     text = read_experiment_text(source)
-    document = mint_contract(text, folder=checkpoint, name=source.name, proposal=proposal)
+    experiment = _recorded(checkpoint)
+    document = mint_contract(
+        text, folder=checkpoint, name=source.name, proposal=proposal, experiment=experiment
+    )
     atomic_write(path, MetricContract.from_document(document, source=CONTRACT_NAME).to_bytes())
     return {"contract": document, "minted": True, "summary": f"the contract of {document['key']} was minted"}
+
+
+def _recorded(checkpoint: Path) -> Experiment | None:
+    """The experiment as the study recorded it when it began; None in a folder that is no study of ARI.
+
+    The files that `experiment.md` names lie where the study was begun and need no longer exist.
+    """
+    if not (checkpoint / JOURNAL_NAME).exists():
+        return None
+    with Checkpoint.open(checkpoint, read_only=True) as opened:
+        document = opened.state.settings.get("experiment")
+    try:
+        return Experiment.model_validate(document)
+    except ValidationError:
+        return None  # recorded by another tool
 
 
 def mint_contract(

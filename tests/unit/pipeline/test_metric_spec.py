@@ -9,7 +9,9 @@ import pytest
 
 from ari.errors import ExperimentError, FormatError
 from ari.pipeline.metric_spec import CONTRACT_NAME, make_metric_spec, mint_contract
+from support.studies import copy_study
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 COMMAND = """# Fast
 
 Metrics: GFlops/s (higher is better)
@@ -120,6 +122,17 @@ def test_a_contract_is_minted_once(tmp_path: Path) -> None:
     assert again["minted"] is False
     assert again["contract"] == json.loads(first)
     assert (tmp_path / CONTRACT_NAME).read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["kepler", "matmul"])
+def test_a_study_without_a_contract_gets_the_one_it_would_have_begun_with(name: str, tmp_path: Path) -> None:
+    study = copy_study(name, tmp_path)
+    (study / CONTRACT_NAME).unlink(missing_ok=True)
+    made = make_metric_spec(checkpoint=study)
+    example = EXAMPLES / name
+    text = (example / "experiment.md").read_text(encoding="utf-8")
+    assert made["minted"] is True
+    assert made["contract"] == mint_contract(text, folder=example)
 
 
 def test_a_proposal_may_add_and_never_drop(tmp_path: Path) -> None:
