@@ -174,6 +174,50 @@ def test_text_drawn_in_from_elsewhere_is_reported(tmp_path: Path) -> None:
     assert (warning.kind, warning.line) == ("paper_incomplete", 11)
 
 
+STRAY = {
+    "a line break with a length and a display later": (
+        "\\begin{tabular}{lr}\na & b \\\\[2pt]\nc & d \\\\\n\\end{tabular}\n", "\n\\[ y = x \\]\n"
+    ),
+    "a dollar sign and a formula in the next paragraph": ("It costs $ a lot.\n\n", "\n\nFor $x$ it holds.\n"),
+    "a paragraph that ends with blanks": ("It costs $ a lot.\n \t\n", "\n \nFor $x$ it holds.\n"),
+    "formulas around a stray sign": ("For $x$ it costs $ a lot.\n\nFor $x$, ", " and $y$ it holds.\n"),
+    "double dollar signs": ("$$ y = x\n\n", "\n\n$$ y = x $$\n"),
+    "a display that never ends": ("\\[ y = x\n\n", "\n\n\\[ y = x \\]\n"),
+    "an environment that never ends": (
+        "\\begin{equation} y = x\n\n", "\n\n\\begin{equation} y = x \\end{equation}\n"
+    ),
+    "a line break before a formula": ("a \\\\$x$ b ", " for $y$.\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STRAY)
+def test_no_sign_of_mathematics_hides_numbers_of_the_text(tmp_path: Path, case: str) -> None:
+    study = tmp_path / "study"
+    shutil.copytree(CASE, study)
+    before, after = STRAY[case]
+    text = (study / "paper.tex").read_text()
+    end = "\\section{Conclusion}"
+    text = text.replace(end, f"\n{before}It takes 7.77 s and reaches 999 GFlop/s.{after}{end}")
+    (study / "paper.tex").write_text(text)
+    errors = run_hard_gate(study).errors
+    assert [(e.kind, e.printed) for e in errors] == [
+        ("uncovered_numeric", "7.77 s"), ("uncovered_numeric", "999 GFlop/s"),
+    ]  # fmt: skip
+
+
+def test_a_comment_does_not_end_a_formula_or_a_caption(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    shutil.copytree(CASE, study)
+    text = (study / "paper.tex").read_text()
+    end = "\\section{Conclusion}"
+    formula = "The law is $y =\n% a remark\n2.75 x$ and \\[ y =\n% a remark\n2.75 x. \\]\n"
+    (study / "paper.tex").write_text(text.replace(end, f"{formula}{end}"))
+    assert run_hard_gate(study).errors == []
+    caption = "\\begin{figure}\\caption{The rest\n% a remark\nis 7.77 here.}\\end{figure}\n"
+    (study / "paper.tex").write_text(text.replace(end, f"{caption}{end}"))
+    assert [e.printed for e in run_hard_gate(study).errors] == ["7.77"]
+
+
 def test_the_gate_writes_nothing_and_its_report_has_the_documented_shape(tmp_path: Path) -> None:
     study = tmp_path / "study"
     write_study(study, seed=5, sentences=4, rows=2)

@@ -94,13 +94,18 @@ _HIDDEN_ENVIRONMENT = re.compile(
 )
 _BODY = re.compile(r"\\begin\s*\{document\}")
 _END = re.compile(r"\\end\s*\{document\}")
-_MATH_START = re.compile(r"[$\\]")
-_MATH = re.compile(
-    r"(?P<display>\$\$.*?\$\$|\\\[.*?\\\]"
-    r"|\\begin\{(?P<env>equation\*?|align\*?|gather\*?|multline\*?|eqnarray\*?|displaymath)\}.*?\\end\{(?P=env)\})"
-    r"|(?<!\\)\$[^$]*?(?<!\\)\$|\\\(.*?\\\)",
-    re.DOTALL,
+_LINE = r"\n(?![ \t]*\n)"
+"""A line end within a paragraph; a line that holds a comment only ends none (`_without_comments`)."""
+_MATH_TOKEN = re.compile(
+    r"\\[\\$]|(?P<opening>\$\$?|\\[(\[]|\\begin\{(?P<env>(?:equation|align|gather|multline|eqnarray)\*?|displaymath)\})"
 )
+_MATH_REST = {
+    "$": re.compile(rf"(?:[^$\\\n]++|\\.|\\(?=\n)|{_LINE})*+\$"),
+    "$$": re.compile(rf"(?:[^$\\\n]++|\$(?!\$)|\\.|\\(?=\n)|{_LINE})*+\$\$"),
+    r"\(": re.compile(rf"(?:[^\\\n]++|\\[^)\n]|\\(?=\n)|{_LINE})*+\\\)"),
+    r"\[": re.compile(rf"(?:[^\\\n]++|\\[^\]\n]|\\(?=\n)|{_LINE})*+\\\]"),
+}
+"""What follows the opening of a formula, up to its end: TeX ends mathematics at a paragraph."""
 _TABLE = re.compile(
     r"\\begin\{(tabular[xy*]?|longtable|tabulary|supertabular|tblr)\}.*?\\end\{\1\}", re.DOTALL
 )
@@ -218,7 +223,7 @@ def read_paper(source: str) -> PaperText:
     ]
     shown = _blank(source, verbatim) if verbatim else source
     comments = tuple(_comments(shown))
-    text = _blank(shown, comments)
+    text = _without_comments(shown, comments)
     begin = _BODY.search(text)
     start = begin.end() if begin else 0
     end = _END.search(text, start)
@@ -239,6 +244,20 @@ def read_paper(source: str) -> PaperText:
         captions=Spans(_captions(text)),
         line_starts=(0, *(match.end() for match in re.finditer("\n", source))),
     )
+
+
+_COMMENT_LINE = "\f"
+
+
+def _without_comments(text: str, comments: Sequence[Span]) -> str:
+    """Blank out the comments; a line of nothing else is marked, so that it does not end a paragraph."""
+    blanked = _blank(text, comments)
+    alone = [start for start, _ in comments if not text[text.rfind("\n", 0, start) + 1 : start].strip()]
+    parts, position = [], 0
+    for start in alone:
+        parts += [blanked[position:start], _COMMENT_LINE]
+        position = start + 1
+    return "".join([*parts, blanked[position:]])
 
 
 def _live(source: str, match: re.Match[str]) -> bool:
@@ -265,18 +284,24 @@ def _comments(text: str) -> Iterator[Span]:
 def _formulas(text: str) -> tuple[Spans, Spans]:
     every: list[Span] = []
     displays: list[Span] = []
-    opening = _MATH_START.search(text)
-    while opening is not None:
-        end = opening.end()
-        match = _MATH.match(text, opening.start())
-        if match is not None:
-            end = match.end()
-            # a stray dollar sign is no formula: TeX ends mathematics at a paragraph
-            if match.group("display") or "\n\n" not in match.group():
-                every.append(Span(match.start(), end))
-                if match.group("display"):
+    token = _MATH_TOKEN.search(text)
+    while token is not None:
+        position = token.end()
+        opening, environment = token.group("opening", "env")
+        if opening is not None:  # else a line break or a dollar sign of the text
+            rest = (
+                re.compile(
+                    rf"(?:[^\\\n]++|(?!\\end\{{{re.escape(environment)}\}})\\|{_LINE})*+\\end\{{[a-z*]+\}}"
+                )
+                if environment
+                else _MATH_REST[opening]
+            ).match(text, position)
+            if rest is not None:  # else it is a stray sign, and hides nothing
+                position = rest.end()
+                every.append(Span(token.start(), position))
+                if opening not in ("$", r"\("):
                     displays.append(every[-1])
-        opening = _MATH_START.search(text, end)
+        token = _MATH_TOKEN.search(text, position)
     return Spans(every), Spans(displays)
 
 
