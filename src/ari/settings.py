@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -63,6 +63,10 @@ _NUMBERS: Final = (
     "max_switches",
     "max_recursion_depth",
     "search_work",
+    "sr_restarts",
+    "sr_conversations",
+    "sr_depth",
+    "sr_samples",
 )
 
 
@@ -116,6 +120,14 @@ class Settings(BaseModel):
     max_switches: int = Field(5, ge=0, description="times the search may turn to another idea")
     max_recursion_depth: int = Field(2, ge=0, description="sub-experiments of sub-experiments at most")
     search_work: int = Field(60_000, ge=1, description="model evaluations that one symbolic search may spend")
+    symbolic_driver: Literal["agent", "loop"] = Field(
+        "agent",
+        description="who looks for formulas with a model: the symbolic-regression agent or the node loop",
+    )
+    sr_restarts: int = Field(1, ge=1, le=1000, description="searches of the agent that begin afresh")
+    sr_conversations: int = Field(2, ge=1, le=1000, description="conversations of each of them")
+    sr_depth: int = Field(4, ge=1, le=1000, description="steps of each conversation")
+    sr_samples: int = Field(2, ge=1, le=1000, description="replies asked for at each step")
     hpc: Hpc = Field(default_factory=Hpc, description="batch scheduler")
     registries: tuple[Registry, ...] = Field((), description="registries for published bundles")
 
@@ -150,6 +162,11 @@ class Settings(BaseModel):
         if twice:
             raise ValueError(f"each registry needs a name of its own; used twice: {', '.join(twice)}")
         return value
+
+    @property
+    def sr_shape(self) -> tuple[int, int, int, int]:
+        """Restarts, conversations, depth and samples of the symbolic-regression agent."""
+        return self.sr_restarts, self.sr_conversations, self.sr_depth, self.sr_samples
 
     @property
     def effective_provider(self) -> str:

@@ -45,6 +45,8 @@ class NodeTask(BaseModel):
     seed: int = 0
     model: str = "offline"
     search_work: int = 60_000
+    symbolic_driver: Literal["agent", "loop"] = "agent"
+    sr_shape: tuple[int, int, int, int] = (1, 2, 4, 2)
     time_limit_s: float = 300.0
     command_limit_s: float = 60.0
     memory_bytes: int | None = None

@@ -81,12 +81,16 @@ def run_node(task: NodeTask) -> NodeOutcome:
     """Run a node's agent loop and measure what came of it."""
     from ari.agent.loop import run_node_loop
     from ari.agent.models import resolve_model
+    from ari.agent.symbolic_driver import drive_symbolic_node, drives
     from ari.evaluation.evaluator import evaluate_node
 
     session = build_session(task)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     model = resolve_model(task.model, checkpoint=Path(task.checkpoint), purpose=f"node {task.node_id}")
-    words = asyncio.run(run_node_loop(session, model, records_dir))
+    if drives(task):
+        words = drive_symbolic_node(session, model, records_dir)
+    else:
+        words = asyncio.run(run_node_loop(session, model, records_dir))
     outcome = evaluate_node(task)
     return _with_words(outcome, words)
 

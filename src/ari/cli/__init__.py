@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from ari.cli import (
+    agent,
     delete,
     gate,
     migrate,
@@ -42,6 +43,7 @@ _COMMANDS = (
     run,
     resume,
     paper,
+    agent,
     status,
     show,
     projects,

@@ -91,10 +91,11 @@ def settings_of(parent: Path, *, other_model: str | None = None) -> dict[str, An
 
     Args:
         parent: Its checkpoint.
-        other_model: The model of the new study where it is not the parent's; the provider follows from it.
+        other_model: The model of the new study where it is not the parent's; provider and
+            address follow from it.
     """
     recorded = Checkpoint.open(parent).state.settings
-    left_out = {*NOT_HANDED_DOWN, *(("model", "provider") if other_model is not None else ())}
+    left_out = {*NOT_HANDED_DOWN, *(("model", "provider", "base_url") if other_model is not None else ())}
     return {name: value for name, value in recorded.items() if name not in left_out}
 
 

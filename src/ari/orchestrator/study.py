@@ -342,6 +342,8 @@ class Study:
             seed=self.settings.seed * 1_000_003 + node.order,
             model=self.settings.model,
             search_work=self.settings.search_work,
+            symbolic_driver=self.settings.symbolic_driver,
+            sr_shape=self.settings.sr_shape,
             time_limit_s=self.settings.node_time,
             command_limit_s=max(1.0, self.settings.node_time * COMMAND_SHARE),
         )

@@ -23,8 +23,13 @@ from ari.agent.models.offline.command import command_policy
 from ari.agent.models.offline.expansion import propose
 from ari.agent.models.offline.policy import Call, Finish, Policy, Result, next_action
 from ari.agent.models.offline.symbolic import symbolic_policy
+from ari.agent.models.offline.symbolic_regression import symbolic_regression_policy
 
-_POLICIES: dict[str, Policy] = {"symbolic": symbolic_policy, "command": command_policy}
+_POLICIES: dict[str, Policy] = {
+    "symbolic": symbolic_policy,
+    "command": command_policy,
+    "symbolic_regression": symbolic_regression_policy,
+}
 
 
 class OfflineResearcher(Model):
@@ -54,7 +59,8 @@ class OfflineResearcher(Model):
                 ToolCallPart(tool, propose(facts).model_dump(mode="json"), tool_call_id="proposal")
             )
         results = tool_results(messages)
-        action = next_action(_POLICIES[facts["experiment"]["kind"]], facts, results)
+        kind = facts["experiment"]["kind"] if facts["kind"] == "node" else facts["kind"]
+        action = next_action(_POLICIES[kind], facts, results)
         if isinstance(action, Finish):
             return _response(TextPart(action.text))
         return _response(_tool_call(action, len(results)))
