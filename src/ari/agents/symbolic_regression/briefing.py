@@ -27,7 +27,8 @@ KIND = "symbolic_regression"
 
 def instructions() -> str:
     """The standing instructions."""
-    return (files("ari.configs") / "prompts" / "symbolic_regression.md").read_text(encoding="utf-8")
+    text = (files("ari.configs") / "prompts" / "symbolic_regression.md").read_text(encoding="utf-8")
+    return text.split("---\n", 2)[2]
 
 
 def diagnostics(tools: Toolbox) -> dict[str, Any]:
