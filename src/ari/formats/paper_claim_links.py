@@ -24,6 +24,7 @@ class ClaimLink(FormatModel):
         claim_id: `Cx`.
         numeric_id: `NCx`.
         section: Canonical name of the section (`results`, `related_work`, …).
+        file: The file it stands in, where that is one the paper draws in.
         line_range: First and last line of the sentence, from 1.
         span_hash: `sha256-…` of the sentence, blanks run together; it changes when the sentence does.
         figures: Figures the sentence refers to.
@@ -34,6 +35,7 @@ class ClaimLink(FormatModel):
     claim_id: str
     numeric_id: str
     section: str
+    file: str | None = None
     line_range: list[int] = Field(min_length=2, max_length=2)
     span_hash: str
     figures: list[str] = Field(default_factory=list)
@@ -49,6 +51,7 @@ class NumericMention(FormatModel):
         type: What kind of number it is.
         requires_assertion: Whether it has to be backed (it is a `result_claim`).
         section: Canonical name of the section.
+        file: The file it stands in, where that is one the paper draws in.
         line: Line, from 1.
         column: Column, from 1.
         text: The number as it stands.
@@ -59,6 +62,7 @@ class NumericMention(FormatModel):
     type: MentionType
     requires_assertion: bool
     section: str
+    file: str | None = None
     line: int
     column: int | None = None
     text: str | None = None

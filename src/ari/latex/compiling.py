@@ -49,14 +49,20 @@ class Complaint(NamedTuple):
     """What TeX said about the source.
 
     Attributes:
-        line: Line of the source; 0 where TeX names none.
+        line: Line of the file; 0 where TeX names none.
         message: What is wrong.
         fatal: Whether it kept a PDF from being made.
+        file: The source, or the file it draws in.
     """
 
     line: int
     message: str
     fatal: bool
+    file: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}" if self.line else self.file
+        return f"{place}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ def _run(program: Path, work: Path, records: Path, source: str, time_limit_s: fl
         )
     if record.outcome != "ok" or not made:
         first = next((c for c in complaints if c.fatal), None)
-        where = _where(source, first) if first else _last_words(record.stderr or record.stdout)
+        where = str(first) if first else _last_words(record.stderr or record.stdout)
         return Compiled("failed", f"LaTeX failed: {where}", complaints, None, record.duration_s)
     pages = _PAGES.search(text.replace("\n", ""))
     count = int(pages.group(1)) if pages else None
@@ -189,25 +195,19 @@ def _command(program: Path, source: str) -> list[str] | str:
 
 def _complaints(log: str, source: str) -> list[Complaint]:
     found = [
-        Complaint(int(m["line"]), m["text"].strip(), fatal=True)
+        Complaint(int(m["line"]), m["text"].strip(), fatal=True, file=m["file"].removeprefix("./"))
         for m in _ERROR.finditer(log)
-        if m["file"].endswith(source)
     ]
-    found += [Complaint(0, m["text"].strip(), fatal=True) for m in _PDFTEX.finditer(log)]
+    found += [Complaint(0, m["text"].strip(), fatal=True, file=source) for m in _PDFTEX.finditer(log)]
     found += [
-        Complaint(0, f"the {m['kind'].lower()} {m['name']} is undefined", fatal=False)
+        Complaint(0, f"the {m['kind'].lower()} {m['name']} is undefined", fatal=False, file=source)
         for m in _UNDEFINED.finditer(log)
     ]
     for match in _OVERFULL.finditer(log):
         if float(match["points"]) > WIDE_POINTS:
             text = f"a line sticks out by {float(match['points']):.0f} pt"
-            found.append(Complaint(int(match["line"]), text, fatal=False))
+            found.append(Complaint(int(match["line"]), text, fatal=False, file=source))
     return list(dict.fromkeys(found))
-
-
-def _where(source: str, complaint: Complaint) -> str:
-    place = f"{source}, line {complaint.line}" if complaint.line else source
-    return f"{place}: {complaint.message}"
 
 
 def _last_words(text: str) -> str:

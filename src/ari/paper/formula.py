@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ari.errors import PaperError
 from ari.latex.escape import escape
+from ari.pipeline.claim_gate.source import PaperSource, Place
 
 if TYPE_CHECKING:
     from ari.findings.study import FinishedStudy
@@ -52,7 +53,8 @@ class Printed:
         text: The right side, plain; None where only mathematics is printed.
         latex: The mathematics, anchors and line breaks removed; None where only plain text is printed.
         digits: Digits of the constants in the mathematics.
-        line: Line of its mark.
+        place: Where its mark stands.
+        drawn_in: Whether that is a file which the paper draws in.
     """
 
     node_id: str
@@ -60,7 +62,13 @@ class Printed:
     text: str | None
     latex: str | None
     digits: int | None
-    line: int
+    place: Place
+    drawn_in: bool
+
+    @property
+    def where(self) -> str:
+        """Its place in words."""
+        return f"{self.place.file}, line {self.place.line}" if self.drawn_in else f"line {self.place.line}"
 
 
 def equation_mark(node_id: str, digits: int | None) -> str:
@@ -120,26 +128,28 @@ def plain_lines(text: str, target: str) -> list[str]:
     )
 
 
-def read_printed(tex: str) -> Iterator[Printed]:
+def read_printed(source: str | PaperSource) -> Iterator[Printed]:
     """Read every marked formula of a paper's source."""
-    for match in _EQUATION.finditer(tex):
+    origin = source if isinstance(source, PaperSource) else PaperSource.of_text(source)
+
+    def printed(match: re.Match[str], target: str, text: str | None, latex: str | None) -> Printed:
+        digits = match.groupdict().get("digits")
+        place = origin.place(match.start())
+        drawn_in = place.file != origin.file
+        return Printed(match["node"], target, text, latex, int(digits) if digits else None, place, drawn_in)
+
+    for match in _EQUATION.finditer(origin.text):
         lines = [re.sub(r"(?<!\\)%.*", "", line).strip() for line in match.group("body").splitlines()]
         lines = [line for line in lines if not line.startswith((r"\begin{gathered}", r"\end{gathered}"))]
         latex = " ".join(re.sub(r"\s*\\\\$", "", line) for line in lines if line)
-        digits = int(match.group("digits")) if match.group("digits") else None
-        target = latex.partition(" = ")[0]
-        yield Printed(match.group("node"), target, None, latex, digits, _line(tex, match.start()))
-    for match in _PLAIN.finditer(tex):
+        yield printed(match, latex.partition(" = ")[0], None, latex)
+    for match in _PLAIN.finditer(origin.text):
         joined = " ".join(line.strip() for line in match.group("body").splitlines())
         target, _, text = joined.partition(" = ")
-        yield Printed(match.group("node"), target, text, None, None, _line(tex, match.start()))
+        yield printed(match, target, text, None)
 
 
-def _line(tex: str, position: int) -> int:
-    return tex.count("\n", 0, position) + 1
-
-
-def check_printed(tex: str, study: FinishedStudy) -> dict[str, Any]:
+def check_printed(tex: str | PaperSource, study: FinishedStudy) -> dict[str, Any]:
     """Check every printed formula against the model that was scored.
 
     Args:
@@ -168,7 +178,7 @@ def check_printed(tex: str, study: FinishedStudy) -> dict[str, Any]:
         plain = texts.get(item.node_id)
         if plain is None or plain.text is None:
             raise PaperError(
-                f"line {item.line}: the equation of {item.node_id} is printed without its plain form",
+                f"{item.where}: the equation of {item.node_id} is printed without its plain form",
                 cure="Print both, or neither.",
             )
         _check_latex(item, plain.text, study.target)
@@ -191,7 +201,7 @@ def _expected(item: Printed, text: str, target: str) -> str:
 def _check_latex(item: Printed, text: str, target: str) -> None:
     if not same_latex(item, text, target):
         raise PaperError(
-            f"line {item.line}: the printed equation is not the formula of {item.node_id}: "
+            f"{item.where}: the printed equation is not the formula of {item.node_id}: "
             f"it reads {item.latex!r}, the model is {_expected(item, text, target)!r}",
             cure="Write the paper again; equations are generated, not edited.",
         )
@@ -209,13 +219,13 @@ def _check_plain(item: Printed, study: FinishedStudy, parts: Mapping[str, AgentC
 
     node = study.node(item.node_id)
     if node is None or node.formula is None or item.text is None:
-        raise PaperError(f"line {item.line}: the printed formula belongs to no node ({item.node_id})")
+        raise PaperError(f"{item.where}: the printed formula belongs to no node ({item.node_id})")
     differences: dict[str, float] = {}
     for name, context in parts.items():
         try:
             shown = predict(item.text, context, study.target)
         except ExpressionError as error:
-            raise PaperError(f"line {item.line}: the printed formula cannot be read: {error}") from error
+            raise PaperError(f"{item.where}: the printed formula cannot be read: {error}") from error
         scored = predict(node.formula, context, study.target)
         scale = float(np.nanmax(np.abs(scored.predicted), initial=0.0)) or 1.0
         same = (shown.predicted == scored.predicted) | (
@@ -227,12 +237,17 @@ def _check_plain(item: Printed, study: FinishedStudy, parts: Mapping[str, AgentC
     worst = max(differences, key=lambda name: differences[name], default="")
     if worst and differences[worst] > _TOLERANCE:
         raise PaperError(
-            f"line {item.line}: the printed formula is not the scored model of {item.node_id}: on the "
+            f"{item.where}: the printed formula is not the scored model of {item.node_id}: on the "
             f"{worst} rows "
             f"their predictions differ by {differences[worst]:.3g} of the largest one",
             cure="Write the paper again; formulas are generated, not edited.",
         )
-    return {"node_id": item.node_id, "line": item.line, "text": item.text, "relative_difference": differences}
+    return {
+        "node_id": item.node_id,
+        "line": item.place.line,
+        "text": item.text,
+        "relative_difference": differences,
+    }
 
 
 def _check_recorded(item: Printed, part: str, shown: Any, metrics: Mapping[str, float]) -> None:  # noqa: ANN401
@@ -247,7 +262,7 @@ def _check_recorded(item: Printed, part: str, shown: Any, metrics: Mapping[str, 
     found = dict(regression_metrics(shown.measured, shown.predicted))["rmse"]
     if found is None or not math.isclose(found, metrics[name], rel_tol=1e-6, abs_tol=1e-12):
         raise PaperError(
-            f"line {item.line}: on the {part} rows the printed formula has the error {found}, recorded for "
+            f"{item.where}: on the {part} rows the printed formula has the error {found}, recorded for "
             f"{item.node_id} is {metrics[name]!r}",
             cure="Write the paper again; if this stays, the data of the study have changed.",
         )

@@ -14,6 +14,7 @@ from ari.formats.jsonio import strict_dumps
 from ari.latex.compiling import TIME_LIMIT_S, Compiled, compile_pdf, find_tex
 from ari.paper.formula import check_printed
 from ari.paper.writing import BIBLIOGRAPHY, PAPER, write
+from ari.pipeline.claim_gate.includes import read_source
 
 BUILD = "evaluation/paper_build.json"
 
@@ -63,8 +64,10 @@ def render_paper(*, checkpoint: Path, time_limit_s: float = TIME_LIMIT_S) -> dic
     source = checkpoint / PAPER
     if not source.is_file():
         raise PaperError(f"{source} does not exist", cure="Write it first: ari paper CHECKPOINT")
-    formulas = check_printed(source.read_text(encoding="utf-8"), FinishedStudy.open(checkpoint))
-    compiled = compile_pdf(checkpoint, PAPER, files=("figures", BIBLIOGRAPHY), time_limit_s=time_limit_s)
+    text = read_source(source, checkpoint)
+    formulas = check_printed(text, FinishedStudy.open(checkpoint))
+    files = ("figures", BIBLIOGRAPHY, *text.files)
+    compiled = compile_pdf(checkpoint, PAPER, files=files, time_limit_s=time_limit_s)
     target = checkpoint / BUILD
     target.parent.mkdir(exist_ok=True)
     atomic_write(target, strict_dumps(_build_report(compiled, formulas), indent=True))
@@ -72,7 +75,7 @@ def render_paper(*, checkpoint: Path, time_limit_s: float = TIME_LIMIT_S) -> dic
         "status": compiled.status,
         "reason_of_status": compiled.reason,
         "pages": compiled.pages,
-        "warnings": [_complaint(c.line, c.message) for c in compiled.complaints],
+        "warnings": [str(complaint) for complaint in compiled.complaints],
         "summary": f"paper: {compiled.reason if compiled.status == 'pdf' else compiled.status}",
     }
     if compiled.status != "pdf":
@@ -84,10 +87,6 @@ def _build_report(compiled: Compiled, formulas: Mapping[str, Any]) -> dict[str, 
     report = {key: value for key, value in asdict(compiled).items() if key != "duration_s"}
     report["complaints"] = [dict(complaint._asdict()) for complaint in compiled.complaints]
     return report | {"printed_formulas": formulas["formulas"]}
-
-
-def _complaint(line: int, message: str) -> str:
-    return f"{PAPER}, line {line}: {message}" if line else f"{PAPER}: {message}"
 
 
 def _say_what_tex_lacks() -> list[str]:

@@ -18,6 +18,7 @@ from ari.checkpoint import StageState
 from ari.checkpoint.files import atomic_write
 from ari.checkpoint.store import file_sha256
 from ari.formats.jsonio import strict_dumps
+from ari.pipeline.claim_gate.includes import read_source
 from ari.pipeline.stage_worker import records_of
 from ari.pipeline.workflow import Stage, Workflow
 
@@ -123,8 +124,20 @@ class Freshness:
         return Verdict(False, "unchanged: inputs, parameters and program are those of the last time")
 
     def input_hashes(self, stage: Stage) -> Hashes:
-        """The inputs of a stage as it is to see them."""
-        return {ref.path: self._seen(stage, ref.path) for ref in stage.inputs}
+        """The inputs of a stage as it is to see them, and the files that a paper among them draws in."""
+        hashes = {ref.path: self._seen(stage, ref.path) for ref in stage.inputs}
+        for ref in stage.inputs:
+            for path in self._drawn_in(ref.path):
+                hashes.setdefault(path, hash_of(self._checkpoint / path))
+        return hashes
+
+    def _drawn_in(self, path: str) -> tuple[str, ...]:
+        if not path.endswith(".tex"):
+            return ()
+        try:
+            return read_source(self._checkpoint / path, self._checkpoint).files
+        except OSError:
+            return ()  # it is not there (yet)
 
     def _seen(self, stage: Stage, path: str) -> str | None:
         present = hash_of(self._checkpoint / path)

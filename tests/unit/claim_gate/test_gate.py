@@ -161,19 +161,6 @@ def test_the_contract_of_the_study_counts_and_its_flags_cannot_be_dropped(tmp_pa
     assert report.should_block
 
 
-def test_text_drawn_in_from_elsewhere_is_reported(tmp_path: Path) -> None:
-    study = tmp_path / "study"
-    shutil.copytree(CASE, study)
-    text = (
-        (study / "paper.tex")
-        .read_text()
-        .replace("\\section{Conclusion}", "\\input{more}\n\\section{Conclusion}")
-    )
-    (study / "paper.tex").write_text(text)
-    warning = run_hard_gate(study).warnings[0]
-    assert (warning.kind, warning.line) == ("paper_incomplete", 11)
-
-
 STRAY = {
     "a line break with a length and a display later": (
         "\\begin{tabular}{lr}\na & b \\\\[2pt]\nc & d \\\\\n\\end{tabular}\n", "\n\\[ y = x \\]\n"

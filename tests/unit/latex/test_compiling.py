@@ -55,6 +55,24 @@ def test_a_generated_paper_becomes_a_pdf_without_complaints(tmp_path: Path) -> N
 
 
 @needs_tex
+def test_a_paper_in_several_files_is_compiled_and_its_faults_name_the_file(tmp_path: Path) -> None:
+    checkpoint = written_study("kuramoto", tmp_path)
+    paper = checkpoint / "full_paper.tex"
+    head, limits, tail = paper.read_text().partition("\\section{Limitations}")
+    end, bibliography, rest = tail.partition("\\bibliography")
+    part = checkpoint / "parts" / "end.tex"
+    part.parent.mkdir()
+    part.write_text(limits + end)
+    paper.write_text(f"{head}\\input{{parts/end}}\n{bibliography}{rest}")
+    answer = render_paper(checkpoint=checkpoint)
+    assert (answer["status"], answer["warnings"]) == ("pdf", [])
+    part.write_text("Fine.\n\\undefinedmacro\n" + limits + end)
+    answer = render_paper(checkpoint=checkpoint)
+    assert answer["status"] == "failed"
+    assert any(w.startswith("parts/end.tex, line 2: Undefined control") for w in answer["warnings"])
+
+
+@needs_tex
 def test_text_that_latex_cannot_take_is_set_once_escaped(tmp_path: Path) -> None:
     nasty = "data_set 50 % of A & B, item #1, {x} ~ ^ \\ $5 α ≤ Ω 面试 😀 naïve Dvořák CO₂ ″quote″ “x” °C"
     compiled = compile_pdf(document(tmp_path, escape(nasty).text), "p.tex")
@@ -96,8 +114,8 @@ def test_undefined_references_and_wide_lines_are_told(monkeypatch: pytest.Monkey
         "Overfull \\hbox (2.0pt too wide) in paragraph at lines 15--16\n"
     )
     found = compiling._complaints(log, "p.tex")
-    assert [(c.line, c.message) for c in found] == [
-        (0, "the reference fig:x is undefined"),
-        (12, "a line sticks out by 21 pt"),
+    assert [(c.line, c.message, c.file) for c in found] == [
+        (0, "the reference fig:x is undefined", "p.tex"),
+        (12, "a line sticks out by 21 pt", "p.tex"),
     ]
     assert isinstance(find_tex(), TexSetup)

@@ -98,6 +98,21 @@ def test_the_same_product_from_a_changed_input_stops_there(study: Path) -> None:
     assert how(result) == {"first": "done", "left": "unchanged", "right": "unchanged", "last": "unchanged"}
 
 
+def test_a_file_that_a_paper_draws_in_counts_as_input(study: Path) -> None:
+    text = DIAMOND.replace("start.txt", "start.tex")
+    (study / "start.tex").write_text("\\input{part}\n\\input{../r/gone}\n")
+    (study / "part.tex").write_text("one")
+    run(study, text)
+    assert set(how(run(study, text)).values()) == {"unchanged"}
+    (study / "part.tex").write_text("two")
+    with Checkpoint.open(study) as checkpoint:
+        assert plan(checkpoint, read(text))[0].why == "part.tex has changed"
+    run(study, text)
+    (study / "part.tex").unlink()
+    with Checkpoint.open(study) as checkpoint:
+        assert plan(checkpoint, read(text))[0].why == "part.tex has changed"
+
+
 def test_a_product_that_is_gone_is_made_again_and_one_changed_by_hand_is_kept(study: Path) -> None:
     run(study, DIAMOND)
     (study / "d.txt").unlink()

@@ -12,7 +12,10 @@ INPUT_KINDS = frozenset({"paper_missing", "input_missing", "input_invalid"})
 """Kinds that say the gate could not do its work; they block under either policy."""
 
 STRICT_KINDS = frozenset(
-    {"missing_evidence", "operand_unresolved", "numeric_mismatch", "uncovered_numeric", "citation_unknown"}
+    {
+        *("missing_evidence", "operand_unresolved", "numeric_mismatch", "uncovered_numeric"),
+        *("citation_unknown", "include_missing", "include_escapes", "include_cycle", "paper_incomplete"),
+    }
 )
 """Kinds that block under the strict policy only."""
 
@@ -35,15 +38,9 @@ def finding(kind: str, message: str, **details: Any) -> GateFinding:  # noqa: AN
     return GateFinding(type=kind, kind=kind, message=message, **given)
 
 
-def at(mention: Mention, file: str) -> dict[str, Any]:
+def at(mention: Mention) -> dict[str, Any]:
     """The fields that say where a number stands."""
-    return {
-        "file": file,
-        "line": mention.line,
-        "column": mention.column,
-        "section": mention.section,
-        "printed": mention.text,
-    }
+    return {**mention.place._asdict(), "section": mention.section, "printed": mention.text}
 
 
 def describe(evidence: Evidence | None) -> str:

@@ -14,6 +14,7 @@ from ari.errors import FormatError
 from ari.formats.base import read_json
 from ari.formats.gate_report import GateFinding
 from ari.pipeline.claim_gate.findings import finding
+from ari.pipeline.claim_gate.source import PaperSource
 from ari.pipeline.claim_gate.study import StudyFiles
 
 if TYPE_CHECKING:
@@ -23,23 +24,22 @@ _MARK = re.compile(r"^% (?:EQUATION|FORMULA):", re.MULTILINE)
 _FIX = "Write the paper again; formulas are generated, not edited."
 
 
-def check_formulas(tex: str, study: StudyFiles, file: str) -> list[GateFinding]:
+def check_formulas(source: PaperSource, study: StudyFiles) -> list[GateFinding]:
     """Compare every marked formula of a paper with what its node submitted.
 
     Args:
-        tex: The source.
+        source: The source.
         study: The study's files.
-        file: Name of the source for the findings.
 
     Returns:
         One `numeric_mismatch` per formula that is another, one `operand_unresolved` per formula whose node
         recorded none.
     """
-    if _MARK.search(tex) is None:
+    if _MARK.search(source.text) is None:
         return []
     from ari.paper.formula import read_printed
 
-    printed = list(read_printed(tex))
+    printed = list(read_printed(source))
     plain: dict[str, Printed] = {}
     for item in printed:
         if item.text is not None:
@@ -52,7 +52,7 @@ def check_formulas(tex: str, study: StudyFiles, file: str) -> list[GateFinding]:
         else:
             kind, message = "numeric_mismatch", _difference(item, submitted, plain)
         if message:
-            found.append(finding(kind, message, file=file, line=item.line, fix=_FIX))
+            found.append(finding(kind, message, file=item.place.file, line=item.place.line, fix=_FIX))
     return found
 
 

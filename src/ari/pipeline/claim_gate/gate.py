@@ -18,9 +18,11 @@ from ari.pipeline.claim_gate.claims import check_claims
 from ari.pipeline.claim_gate.contract import CONTRACT_KINDS, FLAGS, check_contract
 from ari.pipeline.claim_gate.findings import BLOCKING, finding
 from ari.pipeline.claim_gate.formula_checks import check_formulas
+from ari.pipeline.claim_gate.includes import read_source
 from ari.pipeline.claim_gate.links import link_paper_claims
 from ari.pipeline.claim_gate.numeric_checks import NumericOutcome, check_numbers, compute_values
-from ari.pipeline.claim_gate.paper_checks import check_citations, check_figures, check_inputs
+from ari.pipeline.claim_gate.paper_checks import check_citations, check_figures, check_includes
+from ari.pipeline.claim_gate.source import PaperSource
 from ari.pipeline.claim_gate.study import StudyFiles
 
 PAPER_NAMES = ("full_paper.tex", "paper.tex")
@@ -79,26 +81,30 @@ class _Run:
 
     def check(self) -> None:
         """Run every check; the order is that of the report."""
-        tex = self._read_paper()
+        source = self._read_paper()
         science = self._read_science()
         manifest = self._study.load("figures_manifest.json", required=False)
-        links = link_paper_claims(tex or "", science, manifest if isinstance(manifest, Mapping) else None)
+        links = link_paper_claims(
+            source or PaperSource.of_text("", self._file),
+            science,
+            manifest if isinstance(manifest, Mapping) else None,
+        )
         values = compute_values(links.registry, self._study)
         claims = check_claims(links.registry, self._study, self._file)
         self.errors += claims.errors
         self.warnings += claims.warnings
-        if tex is not None:
-            outcome = check_numbers(
-                links, values, study=self._study, science_data=science, policy=self._policy, file=self._file
+        if source is not None:
+            self._take(
+                check_numbers(links, values, study=self._study, science_data=science, policy=self._policy)
             )
-            self._take(outcome)
-            self.errors += check_formulas(tex, self._study, self._file)
-            figure_warnings = check_figures(links, manifest, self._directory, self._file)
-            self.warnings += figure_warnings
-            errors, warnings = check_citations(links.paper, self._paper.parent, self._file)
-            self.errors += errors
-            self.warnings += warnings
-            self.warnings += check_inputs(links.paper, self._file)
+            self.errors += check_formulas(source, self._study)
+            self.warnings += check_figures(links, manifest, self._directory)
+            for errors, warnings in (
+                check_citations(links.paper, self._paper.parent),
+                check_includes(source),
+            ):
+                self.errors += errors
+                self.warnings += warnings
         self._check_contract(science, links.registry.config_nodes)
         self._report_faults()
         total = len(links.registry.claims)
@@ -114,9 +120,9 @@ class _Run:
         self.warnings += outcome.warnings
         self._metrics.update(outcome.metrics)
 
-    def _read_paper(self) -> str | None:
+    def _read_paper(self) -> PaperSource | None:
         try:
-            text = self._paper.read_bytes().decode("utf-8", "replace")
+            return read_source(self._paper, self._directory)
         except OSError as error:
             self.errors.append(
                 finding(
@@ -127,7 +133,6 @@ class _Run:
                 )
             )
             return None
-        return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
     def _read_science(self) -> Mapping[str, Any]:
         document = self._study.load("science_data.json")

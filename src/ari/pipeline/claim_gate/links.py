@@ -24,6 +24,7 @@ from ari.pipeline.claim_gate.binding import bind
 from ari.pipeline.claim_gate.figures import FigureIndex, FigureRef, find_figure_refs
 from ari.pipeline.claim_gate.mentions import Mention, read_mentions
 from ari.pipeline.claim_gate.sections import Sections
+from ari.pipeline.claim_gate.source import PaperSource
 from ari.pipeline.claim_gate.tex import PaperText, read_paper
 
 
@@ -60,7 +61,7 @@ class ClaimLinks:
     @cached_property
     def numeric_mentions(self) -> list[NumericMention]:
         """One record per number."""
-        return [mention.record() for mention in self.mentions]
+        return [self._numeric(mention) for mention in self.mentions]
 
     @cached_property
     def figure_refs(self) -> list[str]:
@@ -83,7 +84,7 @@ class ClaimLinks:
             for binding in bindings
             if binding.mention is not None and self.registry.resolves(binding.anchor)
         }
-        return [m.record() for m in self.mentions if m.requires_assertion and m.start not in bound]
+        return [self._numeric(m) for m in self.mentions if m.requires_assertion and m.start not in bound]
 
     def record(self) -> PaperClaimLinks:
         """The content of `paper_claim_links.json`."""
@@ -111,16 +112,26 @@ class ClaimLinks:
         end = max(region.start, region.end - 1)
         while end > region.start and self.paper.plain[end].isspace():
             end -= 1
+        first, last = self.paper.place(region.start), self.paper.place(end)
+        lines = [first.line, last.line if last.file == first.file else first.line]
         return ClaimLink(
             anchor=anchor.key,
             claim_id=anchor.claim_id,
             numeric_id=anchor.numeric_id,
             section=anchor.section,
-            line_range=[self.paper.line(region.start), self.paper.line(end)],
+            line_range=lines,
             span_hash=f"sha256-{hashlib.sha256(sentence.encode('utf-8', 'replace')).hexdigest()}",
             figures=self.figures_in(region.start, region.end),
             resolved=self.registry.resolves(anchor),
+            **self._drawn_in(first.file),
         )
+
+    def _numeric(self, mention: Mention) -> NumericMention:
+        return mention.record(**self._drawn_in(mention.place.file))
+
+    def _drawn_in(self, file: str) -> dict[str, str]:
+        """The field that names a file other than the paper."""
+        return {} if file == self.paper.origin.file else {"file": file}
 
 
 def _described(assertion: Assertion) -> dict[str, Any]:
@@ -137,12 +148,14 @@ def _described(assertion: Assertion) -> dict[str, Any]:
 
 
 def link_paper_claims(
-    tex: str, science_data: Mapping[str, Any], figures_manifest: Mapping[str, Any] | None = None
+    tex: str | PaperSource,
+    science_data: Mapping[str, Any],
+    figures_manifest: Mapping[str, Any] | None = None,
 ) -> ClaimLinks:
     """Link a paper's anchors, numbers and figures to the registry of claims.
 
     Args:
-        tex: Text of the `.tex` file.
+        tex: Text of the `.tex` file, or the source with the files that it draws in.
         science_data: The parsed `science_data.json`; it need not be sound.
         figures_manifest: The parsed `figures_manifest.json`.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ari.formats.paper_claim_links import MentionType, NumericMention
 from ari.pipeline.claim_gate.numbers import Number, find_numbers
 from ari.pipeline.claim_gate.sections import Sections
+from ari.pipeline.claim_gate.source import Place
 from ari.pipeline.claim_gate.tex import PaperText, Span
 from ari.pipeline.claim_gate.units import Unit
 
@@ -25,8 +26,8 @@ class Mention:
         number: What was read.
         type: Its kind.
         section: Canonical name of its section.
-        line: Line, from 1.
-        column: Column, from 1.
+        line: Line of the whole text, from 1.
+        place: Where it stands: file, line and column.
         text: The number as it stands, its unit included.
         in_table: Whether it stands in the body of a table.
         in_caption: Whether it stands in a caption.
@@ -37,7 +38,7 @@ class Mention:
     type: MentionType
     section: str
     line: int
-    column: int
+    place: Place
     text: str
     in_table: bool = False
     in_caption: bool = False
@@ -58,8 +59,8 @@ class Mention:
         """The unit that goes with the number, its own or that of its range."""
         return self.number.unit or self.number.inherited
 
-    def record(self) -> NumericMention:
-        """The record of `paper_claim_links.json`."""
+    def record(self, **more: str) -> NumericMention:
+        """The record of `paper_claim_links.json`, with further fields."""
         percent = self.number.unit is not None and self.number.unit.kind == "percent"
         return NumericMention(
             value=self.number.value,
@@ -67,9 +68,10 @@ class Mention:
             type=self.type,
             requires_assertion=self.requires_assertion,
             section=self.section,
-            line=self.line,
-            column=self.column,
+            line=self.place.line,
+            column=self.place.column,
             text=self.text,
+            **more,
         )
 
 
@@ -247,7 +249,7 @@ def read_mentions(paper: PaperText, sections: Sections) -> list[Mention]:
                 type=_classify(paper, number, mentions[-1] if mentions else None),
                 section=section,
                 line=paper.line(start),
-                column=paper.column(start),
+                place=paper.place(start),
                 text=_shown(paper.source, Span(start, number.end)),
                 in_table=in_table,
                 in_caption=start in paper.captions,

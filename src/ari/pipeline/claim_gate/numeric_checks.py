@@ -85,7 +85,6 @@ def check_numbers(
     study: StudyFiles,
     science_data: Mapping[str, Any],
     policy: Policy,
-    file: str,
 ) -> NumericOutcome:
     """Check every number of a paper.
 
@@ -95,12 +94,11 @@ def check_numbers(
         study: The files of the study.
         science_data: The parsed `science_data.json`.
         policy: The policy.
-        file: Name of the paper.
 
     Returns:
         Findings and counters.
     """
-    check = _NumericCheck(links, values, study=study, science_data=science_data, policy=policy, file=file)
+    check = _NumericCheck(links, values, study=study, science_data=science_data, policy=policy)
     return check.run()
 
 
@@ -113,13 +111,11 @@ class _NumericCheck:
         study: StudyFiles,
         science_data: Mapping[str, Any],
         policy: Policy,
-        file: str,
     ) -> None:
         self._links = links
         self._values = values
         self._study = study
         self._policy = policy
-        self._file = file
         self._outcome = NumericOutcome()
         self._evidence = _evidence_index(values, study, science_data)
         numbers = {key: value.number for key, value in values.items()}
@@ -174,7 +170,7 @@ class _NumericCheck:
                     finding(
                         "no_paper_anchor",
                         f"no sentence of the paper carries % CLAIM:{key}",
-                        file=self._file,
+                        file=self._links.paper.origin.file,
                         anchor=f"CLAIM:{key}",
                         evidence=value.evidence,
                         fix=f"Put % CLAIM:{key} behind the sentence that states it, or take the claim out.",
@@ -188,9 +184,7 @@ class _NumericCheck:
             finding(
                 "unresolved_anchor",
                 f"{key} names a claim or number that is not registered",
-                file=self._file,
-                line=anchor.line,
-                column=self._links.paper.column(anchor.position),
+                **self._links.paper.where(anchor.position),
                 section=anchor.section,
                 anchor=key,
                 fix="Name a registered claim, or take the anchor and its number out.",
@@ -243,9 +237,7 @@ class _NumericCheck:
                 finding(
                     "no_paper_anchor",
                     f"{anchor.key} stands by no number",
-                    file=self._file,
-                    line=anchor.line,
-                    column=self._links.paper.column(anchor.position),
+                    **self._links.paper.where(anchor.position),
                     section=anchor.section,
                     anchor=anchor.key,
                     evidence=value.evidence,
@@ -264,7 +256,7 @@ class _NumericCheck:
                 anchor=anchor.key,
                 evidence=value.evidence,
                 fix=_mismatch_fix(mention, assertion, value.number, reading),
-                **at(mention, self._file),
+                **at(mention),
             )
         )
         return True
@@ -321,7 +313,7 @@ class _NumericCheck:
             f'nothing backs "{mention.text}"' + (f"; the nearest measured number is {near}" if near else ""),
             evidence=evidence,
             fix="Anchor it to an assertion (% CLAIM:Cx:NCx), correct it, or take it out.",
-            **at(mention, self._file),
+            **at(mention),
         )
         error = strict and self._policy == "strict"
         (self._outcome.errors if error else self._outcome.warnings).append(found)

@@ -2,7 +2,6 @@ r"""Checks of the paper that concern no number: figures, citations, parts that w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,20 +11,19 @@ from ari.paths import inside
 from ari.pipeline.claim_gate.citations import find_citations, read_bibliography
 from ari.pipeline.claim_gate.findings import finding
 from ari.pipeline.claim_gate.links import ClaimLinks
+from ari.pipeline.claim_gate.source import PaperSource
 from ari.pipeline.claim_gate.tex import PaperText
 
 _MANIFEST = "figures_manifest.json"
-_INPUT = re.compile(r"\\(?:input|include|subfile)\s*\{([^{}]+)\}")
 
 
-def check_figures(links: ClaimLinks, manifest: object, directory: Path, file: str) -> list[GateFinding]:
+def check_figures(links: ClaimLinks, manifest: object, directory: Path) -> list[GateFinding]:
     """Check that figures are registered, exist and are used.
 
     Args:
         links: The links of the paper.
         manifest: The parsed `figures_manifest.json`, None when there is none.
         directory: The checkpoint.
-        file: Name of the paper.
 
     Returns:
         Warnings.
@@ -35,14 +33,11 @@ def check_figures(links: ClaimLinks, manifest: object, directory: Path, file: st
     for ref in links.figures:
         if not ref.registered and ref.figure not in told:
             told.add(ref.figure)
-            paper = links.paper
             found.append(
                 finding(
                     "figure_unregistered",
                     f"the figure {ref.figure!r} is not in {_MANIFEST}",
-                    file=file,
-                    line=paper.line(ref.position),
-                    column=paper.column(ref.position),
+                    **links.paper.where(ref.position),
                     fix="Register the figure with the code and data that drew it, or take it out.",
                 )
             )
@@ -76,15 +71,12 @@ def _exists(directory: Path, path: str) -> bool:
         return False
 
 
-def check_citations(
-    paper: PaperText, directory: Path, file: str
-) -> tuple[list[GateFinding], list[GateFinding]]:
+def check_citations(paper: PaperText, directory: Path) -> tuple[list[GateFinding], list[GateFinding]]:
     """Check that every cited key exists.
 
     Args:
         paper: The paper.
         directory: Where the bibliography lies.
-        file: Name of the paper.
 
     Returns:
         Errors (keys that no bibliography holds) and warnings (files that are missing).
@@ -96,7 +88,7 @@ def check_citations(
         finding(
             "bibliography_missing",
             f"the bibliography {name} does not exist, so the citations cannot be checked",
-            file=file,
+            file=paper.origin.file,
             fix=f"Write {name} beside the paper.",
         )
         for name in bibliography.missing
@@ -107,9 +99,7 @@ def check_citations(
         finding(
             "citation_unknown",
             f"the key {citation.key!r} is in no bibliography of the paper",
-            file=file,
-            line=paper.line(citation.position),
-            column=paper.column(citation.position),
+            **paper.where(citation.position),
             printed=citation.key,
             fix="Cite a source that exists, or add its entry to the bibliography.",
         )
@@ -119,24 +109,18 @@ def check_citations(
     return errors, warnings
 
 
-def check_inputs(paper: PaperText, file: str) -> list[GateFinding]:
-    r"""Report the files that `\input` and its kin draw in: their numbers were not read.
+def check_includes(source: PaperSource) -> tuple[list[GateFinding], list[GateFinding]]:
+    r"""Report the files that `\input` and its kin should draw in and that were not read.
 
     Args:
-        paper: The paper.
-        file: Its name.
+        source: The source of the paper.
 
     Returns:
-        Warnings.
+        Errors, and warnings about the preamble, where no text is set.
     """
-    return [
-        finding(
-            "paper_incomplete",
-            f"the text of {match.group(1)} is drawn in from another file and was not read",
-            file=file,
-            line=paper.line(match.start()),
-            column=paper.column(match.start()),
-            fix="Write the text into the paper itself, so that its numbers can be checked.",
-        )
-        for match in _INPUT.finditer(paper.uncommented, *paper.body)
-    ]
+    errors: list[GateFinding] = []
+    warnings: list[GateFinding] = []
+    for fault in source.faults:
+        found = finding(fault.kind, fault.message, fix=fault.fix, **fault.place._asdict())
+        (errors if fault.blocking else warnings).append(found)
+    return errors, warnings

@@ -12,6 +12,7 @@ from ari.formats.base import read_json
 from ari.formats.gate_report import GateReport
 from ari.paths import inside
 from ari.pipeline.claim_gate.gate import PAPER_NAMES, run_hard_gate
+from ari.pipeline.claim_gate.includes import read_source
 from ari.pipeline.claim_gate.links import link_paper_claims as link
 
 EVALUATION = "evaluation"
@@ -102,7 +103,7 @@ def link_paper_claims(
     """
     path = inside(checkpoint, paper)
     try:
-        tex = path.read_bytes().decode("utf-8", "replace")
+        source = read_source(path, checkpoint)
     except OSError as error:
         raise FormatError(
             f"{path} cannot be read: {error.strerror or error}", cure="Write the paper first."
@@ -111,7 +112,7 @@ def link_paper_claims(
     figures = read_json(manifest) if manifest.exists() else None
     science = read_json(checkpoint / "science_data.json")
     links = link(
-        tex.removeprefix("\ufeff").replace("\r\n", "\n"),
+        source,
         science if isinstance(science, Mapping) else {},
         figures if isinstance(figures, Mapping) else None,
     )
@@ -120,6 +121,9 @@ def link_paper_claims(
     return {
         "links": output,
         "unresolved_anchors": record.unresolved_anchors,
-        "warnings": [f"{anchor} is not registered" for anchor in record.unresolved_anchors],
+        "warnings": [
+            *(f"{anchor} is not registered" for anchor in record.unresolved_anchors),
+            *(f"{f.place.file}, line {f.place.line}: {f.message}" for f in source.faults),
+        ],
         "summary": f"{len(record.paper_claim_links)} anchors, {len(record.numeric_mentions)} numbers linked",
     }

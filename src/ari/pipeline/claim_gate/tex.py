@@ -1,8 +1,8 @@
 """The text of a LaTeX paper as the gate reads it: what is prose, what is markup, and where things stand.
 
 `read_paper` keeps every offset: comments, verbatim text and arguments that hold no prose (labels, references,
-citations, file names, lengths, column specifications) are blanked out, nothing is moved. Every place is a
-line and a column of the file, both from 1.
+citations, file names, lengths, column specifications) are blanked out, nothing is moved. `PaperText.place`
+says where a place stands: file, line and column, both from 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ari.pipeline.claim_gate.source import PaperSource, Place, line_starts
 
 
 class Span(NamedTuple):
@@ -46,7 +48,7 @@ class PaperText:
     r"""A paper, read once.
 
     Attributes:
-        source: The file's text.
+        source: The text, with the files that it draws in.
         uncommented: The same length, comments and verbatim text blanked out.
         plain: The same length; what is no prose is blanked out.
         body: From behind `\begin{document}` to `\end{document}`; the whole text of a fragment.
@@ -55,6 +57,8 @@ class PaperText:
         displays: Displayed mathematics only.
         tables: Bodies of tables.
         captions: Arguments of `\caption`.
+        line_starts: Where the lines of the whole text begin.
+        origin: Where the text comes from.
     """
 
     source: str
@@ -66,15 +70,20 @@ class PaperText:
     displays: Spans
     tables: Spans
     captions: Spans
-    line_starts: tuple[int, ...]
+    line_starts: Sequence[int]
+    origin: PaperSource
 
     def line(self, position: int) -> int:
-        """Line of a place, from 1."""
+        """Line of a place in the whole text, from 1; `place` says where it stands in its file."""
         return bisect_right(self.line_starts, position)
 
-    def column(self, position: int) -> int:
-        """Column of a place, from 1."""
-        return position - self.line_starts[self.line(position) - 1] + 1
+    def place(self, position: int) -> Place:
+        """File, line and column of a place."""
+        return self.origin.place(position)
+
+    def where(self, position: int) -> dict[str, Any]:
+        """The fields of a finding that say where a place stands."""
+        return self.place(position)._asdict()
 
     def line_span(self, line: int) -> Span:
         """The stretch of a line, without its end."""
@@ -92,8 +101,8 @@ _VERBATIM = re.compile(
 _HIDDEN_ENVIRONMENT = re.compile(
     r"\\begin\{(tikzpicture|pgfpicture|thebibliography|filecontents\*?)\}.*?\\end\{\1\}", re.DOTALL
 )
-_BODY = re.compile(r"\\begin\s*\{document\}")
-_END = re.compile(r"\\end\s*\{document\}")
+BODY = re.compile(r"\\begin\s*\{document\}")
+END = re.compile(r"\\end\s*\{document\}")
 _LINE = r"\n(?![ \t]*\n)"
 """A line end within a paragraph; a line that holds a comment only ends none (`_without_comments`)."""
 _MATH_TOKEN = re.compile(
@@ -209,24 +218,38 @@ def _blank(text: str, spans: Sequence[Span]) -> str:
     return "".join(parts)
 
 
-def read_paper(source: str) -> PaperText:
-    """Read a paper.
+class Uncommented(NamedTuple):
+    """A text without its comments and verbatim text, of the same length, and where the comments were."""
 
-    Args:
-        source: The text of the `.tex` file; broken LaTeX is read as far as it goes.
+    text: str
+    comments: tuple[Span, ...]
 
-    Returns:
-        The paper.
-    """
+
+def uncomment(source: str) -> Uncommented:
+    """Blank out the comments and the verbatim text of LaTeX."""
     verbatim = [
         Span(match.start(), match.end()) for match in _VERBATIM.finditer(source) if _live(source, match)
     ]
     shown = _blank(source, verbatim) if verbatim else source
     comments = tuple(_comments(shown))
-    text = _without_comments(shown, comments)
-    begin = _BODY.search(text)
+    return Uncommented(_without_comments(shown, comments), comments)
+
+
+def read_paper(source: str | PaperSource) -> PaperText:
+    """Read a paper.
+
+    Args:
+        source: Its text; broken LaTeX is read as far as it goes.
+
+    Returns:
+        The paper.
+    """
+    origin = source if isinstance(source, PaperSource) else PaperSource.of_text(source)
+    source = origin.text
+    text, comments = uncomment(source)
+    begin = BODY.search(text)
     start = begin.end() if begin else 0
-    end = _END.search(text, start)
+    end = END.search(text, start)
     body = Span(start, end.start() if end else len(text))
     hidden = [Span(match.start(), match.end()) for match in _HIDDEN_ENVIRONMENT.finditer(text)]
     hidden += _markup(text)
@@ -242,7 +265,8 @@ def read_paper(source: str) -> PaperText:
         displays=displays,
         tables=Spans([Span(match.start(), match.end()) for match in _TABLE.finditer(text)]),
         captions=Spans(_captions(text)),
-        line_starts=(0, *(match.end() for match in re.finditer("\n", source))),
+        line_starts=line_starts(source),
+        origin=origin,
     )
 
 
