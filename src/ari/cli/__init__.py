@@ -28,6 +28,7 @@ from ari.cli import (
     run,
     settings,
     show,
+    skills,
     status,
     validate,
     version,
@@ -52,6 +53,7 @@ _COMMANDS = (
     gate,
     repair,
     migrate,
+    skills,
     settings,
     version,
 )

@@ -33,6 +33,7 @@ from ari.orchestrator.facts import study_facts
 from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
 from ari.orchestrator.node_report import build_report, read_relative
 from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search_view
+from ari.orchestrator.tasks import node_task
 from ari.orchestrator.workers import WorkerPool, read_outcome, warm_up
 from ari.pipeline.experiment_spec import Experiment
 from ari.settings import Settings, load
@@ -40,8 +41,6 @@ from ari.settings import Settings, load
 EventListener = Callable[[Mapping[str, Any], Checkpoint], None]
 
 TICK_S = 0.5
-COMMAND_SHARE = 0.5
-"""A single command may use this share of its node's time, so that a hang leaves a record."""
 
 
 @dataclass(frozen=True)
@@ -326,27 +325,7 @@ class Study:
         self._pool.start(task)
 
     def _task(self, node: NodeState) -> NodeTask:
-        nodes = self.checkpoint.nodes
-        ancestors = [read_relative(self.checkpoint.path, nodes[name]) for name in ancestors_of(node, nodes)]
-        return NodeTask(
-            checkpoint=str(self.checkpoint.path.absolute()),
-            node_id=node.id,
-            parent_id=node.parent_id,
-            label=node.raw_label or node.label,
-            depth=node.depth,
-            order=node.order,
-            plan=node.plan,
-            experiment=self.experiment,
-            higher_is_better=bool(self.checkpoint.state.higher_is_better),
-            ancestors=tuple(ancestors),
-            seed=self.settings.seed * 1_000_003 + node.order,
-            model=self.settings.model,
-            search_work=self.settings.search_work,
-            symbolic_driver=self.settings.symbolic_driver,
-            sr_shape=self.settings.sr_shape,
-            time_limit_s=self.settings.node_time,
-            command_limit_s=max(1.0, self.settings.node_time * COMMAND_SHARE),
-        )
+        return node_task(self.checkpoint, node, experiment=self.experiment, settings=self.settings)
 
     def _record(self, outcome: NodeOutcome) -> None:
         """Write the node's report, then its end into the journal."""

@@ -38,6 +38,19 @@ class Written(NamedTuple):
     formulas: Mapping[str, Any]
 
 
+def paper_file(checkpoint: Path, name: str) -> Path:
+    """Where a source may be written: a `.tex` file of the study, never a file of its evidence.
+
+    Raises:
+        PaperError: When the name is that of no LaTeX source.
+        PathEscapeError: When it leaves the checkpoint.
+    """
+    path = inside(checkpoint, name)
+    if path.suffix != ".tex":
+        raise PaperError(f"{name} is no name for a paper", cure="Give a name that ends with .tex.")
+    return path
+
+
 def write(checkpoint: Path, *, template: str = "article", paper: str = PAPER) -> Written:
     """Write the paper of a finished study.
 
@@ -54,6 +67,7 @@ def write(checkpoint: Path, *, template: str = "article", paper: str = PAPER) ->
         FormatError: When `science_data.json` is missing or not in its shape.
         ConfigError: When there is no such template.
     """
+    target = paper_file(checkpoint, paper)
     story = read_story(checkpoint)
     document = compose(story)
     source = render(document, template=template)
@@ -65,7 +79,7 @@ def write(checkpoint: Path, *, template: str = "article", paper: str = PAPER) ->
     (checkpoint / FORMULA_CHECK).parent.mkdir(exist_ok=True)
     atomic_write(checkpoint / FORMULA_CHECK, strict_dumps(formulas, indent=True))
     atomic_write(existing, bib.encode("utf-8"))
-    atomic_write(inside(checkpoint, paper), source.tex.encode("utf-8"))
+    atomic_write(target, source.tex.encode("utf-8"))
     return Written(source, len(_numbers(story.marks)), bib, formulas)
 
 

@@ -7,21 +7,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ari.errors import SkillError
+from ari.skills.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-SKILLS = ("coding", "evaluator", "idea", "memory", "paper", "plot", "symbolic", "transform")
+SKILLS = tuple(CATALOGUE)
 """Names of the skills in this distribution; the server of each is called `ari-skill-<name>`."""
 
 
-def build_server(name: str, session: object) -> MCPServer:
+def build_server(name: str, session: object | None) -> MCPServer:
     """The MCP server of a skill, bound to what its tools act on.
 
     Args:
         name: The skill.
         session: A `NodeSession`; for `idea` an `IdeaSession`, for skills of stages a `StageSession`.
-            `evaluator` takes either of node and stage.
+            `evaluator` and `memory` take either of node and stage. With None the tools can be listed only.
 
     Raises:
         SkillError: When there is no such skill.
@@ -37,13 +38,21 @@ def call_tool(
 ) -> dict[str, Any]:
     """Call one tool of a skill through the MCP client, in this process.
 
+    Returns:
+        Its answer; numbers that are not finite as `ari.skills.boundary` describes.
+
     Raises:
         SkillError: When the tool does not exist or refuses the call.
     """
-    return asyncio.run(_call(build_server(name, session), tool, arguments or {}))
+    return asyncio.run(call(build_server(name, session), tool, arguments or {}))
 
 
-async def _call(server: MCPServer, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def call(server: MCPServer, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call one tool of a server in this process.
+
+    Raises:
+        SkillError: When the tool does not exist or refuses the call.
+    """
     from mcp import Client
 
     async with Client(server) as client:

@@ -1,4 +1,4 @@
-"""What the tools of a node's skills act on: one node's folder, its runner, its data."""
+"""What the tools of a skill act on: a node of a study, or a folder or data that somebody else names."""
 
 from __future__ import annotations
 
@@ -27,3 +27,27 @@ class NodeSession:
     work_dir: Path
     runner: Runner
     symbolic: ToolContext | None = None
+
+
+@dataclass
+class WorkSession:
+    """A folder outside any study, for the tools of `coding`.
+
+    Attributes:
+        work_dir: The folder; tools read and write nowhere else.
+        runner: Runs commands contained and records them outside that folder.
+    """
+
+    work_dir: Path
+    runner: Runner
+
+
+@dataclass
+class DataSession:
+    """Data outside any study, for the tools of `symbolic`.
+
+    Attributes:
+        symbolic: The data and what is to be explained.
+    """
+
+    symbolic: ToolContext | None

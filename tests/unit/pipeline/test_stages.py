@@ -11,7 +11,8 @@ import pytest
 from ari.errors import ExperimentError, SkillError
 from ari.pipeline import stages
 from ari.pipeline.stages import STAGE_TOOLS, StageCall, call, parameter_faults, resolve
-from ari.skills.stage import StageSession, add_stage_tools
+from ari.skills.boundary import SkillServer
+from ari.skills.stage import StageSession, stage_tools
 
 
 def measure(*, checkpoint: Path, inputs: Sequence[str], attempt: int, digits: int = 4) -> dict[str, Any]:
@@ -73,10 +74,8 @@ def test_the_same_tools_are_served_to_other_programs(tmp_path: Path) -> None:
     import asyncio
 
     from mcp import Client
-    from mcp.server import MCPServer
 
-    server = MCPServer("played", log_level="WARNING")
-    add_stage_tools(server, "played", StageSession(tmp_path))
+    server = SkillServer("played", stage_tools("played", StageSession(tmp_path)))
 
     async def talk() -> tuple[Any, Any, Any]:
         async with Client(server) as client:

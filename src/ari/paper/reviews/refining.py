@@ -15,6 +15,7 @@ from ari.checkpoint.files import atomic_write
 from ari.errors import PaperError
 from ari.formats.base import read_json
 from ari.formats.jsonio import strict_dumps
+from ari.paper.writing import paper_file
 from ari.paths import inside
 
 MERGED = "evaluation/merged_reviews.json"
@@ -57,7 +58,7 @@ def paper_refine(*, checkpoint: Path, draft: str = PAPER, paper: str = PAPER) ->
     document = read_json(merged) if merged.is_file() else {}
     revisions = document.get("suggested_revisions") if isinstance(document, Mapping) else None
     refined = apply_revisions(source.read_text(encoding="utf-8"), revisions or [])
-    atomic_write(inside(checkpoint, paper), refined.tex.encode("utf-8"))
+    atomic_write(paper_file(checkpoint, paper), refined.tex.encode("utf-8"))
     report = {"draft": draft, "paper": paper, "applied": refined.applied, "declined": refined.declined}
     (checkpoint / REFINEMENT).parent.mkdir(exist_ok=True)
     atomic_write(checkpoint / REFINEMENT, strict_dumps(report, indent=True))

@@ -18,6 +18,7 @@ from ari.formats.base import read_json
 from ari.formats.jsonio import strict_dumps
 from ari.paper.reviews.reading import Line, prose_lines
 from ari.paper.reviews.semantic import read_evidence, review_text
+from ari.paths import inside
 from ari.pipeline.claim_gate.sections import Sections, canonical
 from ari.pipeline.claim_gate.tex import PaperText, read_paper
 
@@ -149,11 +150,12 @@ def read_rubric(rubric: str, folder: Path | None = None) -> dict[str, Any]:
 
     Raises:
         ConfigError: When there is none, or it names a check that does not exist.
+        PathEscapeError: When the file lies outside the study.
     """
     import yaml
 
-    own = RUBRICS / f"{rubric}.yaml"
-    path = own if own.is_file() else (folder / rubric) if folder is not None else own
+    own = inside(RUBRICS, f"{rubric}.yaml")
+    path = own if own.is_file() or folder is None else inside(folder, rubric)
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
@@ -189,7 +191,7 @@ def review_paper(*, checkpoint: Path, rubric: str = "default", paper: str = PAPE
         FormatError: When the paper or `science_data.json` cannot be read.
     """
     document = read_rubric(rubric, checkpoint)
-    tex = (checkpoint / paper).read_text(encoding="utf-8")
+    tex = inside(checkpoint, paper).read_text(encoding="utf-8")
     review = score(tex, read_json(checkpoint / "science_data.json"), document)
     target = checkpoint / REVIEW
     target.parent.mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from ari.checkpoint.files import atomic_write
 from ari.formats.base import read_json
 from ari.formats.semantic_review import SemanticReview
 from ari.paper.reviews.reading import ANCHOR, Line, prose_lines
+from ari.paths import inside
 
 REVIEW = "evaluation/evidence_grounded_semantic_review.json"
 POST_REFINE = "evaluation/evidence_grounded_semantic_review_post_refine.json"
@@ -91,7 +92,7 @@ def evidence_grounded_semantic_review(
     """
     later = phase == "post_refine"
     try:
-        tex = (checkpoint / paper).read_text(encoding="utf-8")
+        tex = inside(checkpoint, paper).read_text(encoding="utf-8")
         review = review_text(tex, read_json(checkpoint / "science_data.json"), later=later)
         problem = ""
     except Exception as error:  # noqa: BLE001 - by the specification an error gives an empty review, never a block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,9 @@ from ari.pipeline.claim_gate.includes import read_source
 from ari.pipeline.claim_gate.links import link_paper_claims as link
 
 EVALUATION = "evaluation"
+
+
+_RECORD = re.compile(r"paper_claim_links\w*\.json")
 
 
 def report_name(phase: str) -> str:
@@ -92,16 +96,21 @@ def link_paper_claims(
     Args:
         checkpoint: The study.
         paper: The `.tex` file, relative to the checkpoint.
-        output: The record, relative to the checkpoint.
+        output: The record, relative to the checkpoint: `paper_claim_links*.json`.
 
     Returns:
         `links`: the record's file; `unresolved_anchors`; `summary`; `warnings`.
 
     Raises:
-        FormatError: If the paper or `science_data.json` cannot be read.
+        FormatError: If the paper or `science_data.json` cannot be read, or the record's name is not its own.
         CheckpointError: If the record cannot be written.
     """
     path = inside(checkpoint, paper)
+    if not _RECORD.fullmatch(output):
+        raise FormatError(
+            f"{output} is no name for the record of links",
+            cure="Use paper_claim_links.json or a variant of it.",
+        )
     try:
         source = read_source(path, checkpoint)
     except OSError as error:

@@ -1,119 +1,224 @@
-"""The `coding` skill: files of the node's folder, contained commands, and results with their provenance."""
+"""The `coding` skill: files of a folder, contained commands and tests, and results with their provenance."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-
-from ari.errors import AriError
+from ari.errors import SkillError
 from ari.evaluation.command import collect_results
 from ari.evaluation.metrics_text import parse_metrics
 from ari.formats.jsonio import strict_dumps
 from ari.paths import inside
+from ari.skills.boundary import SkillServer, tool
+from ari.skills.session import NodeSession, WorkSession
 
 if TYPE_CHECKING:
-    from ari.skills.session import NodeSession
+    from ari.execution.records import RunRecord
+
+Session = NodeSession | WorkSession
 
 MAX_TEXT = 20_000
 """Characters of a file or of an output that a tool hands back."""
 
+_COUNTS = {
+    "passed": re.compile(r"(\d+) passed"),
+    "failed": re.compile(r"(?:(\d+) failed|failures=(\d+))"),
+    "errors": re.compile(r"(?:(\d+) errors?\b|errors=(\d+))"),
+    "skipped": re.compile(r"(?:(\d+) skipped|skipped=(\d+))"),
+}
+_UNITTEST_RAN = re.compile(r"^Ran (\d+) tests?", re.MULTILINE)
 
-def build(session: NodeSession) -> MCPServer:
-    """The server of the skill, bound to one node."""
-    server = MCPServer("ari-skill-coding", log_level="WARNING")
-    tools = _CodingTools(session)
-    for tool in (tools.write_file, tools.read_file, tools.list_files, tools.run, tools.emit_results):
-        server.add_tool(tool)
-    return server
+
+def build(session: Session | None) -> SkillServer:
+    """The server of the skill, bound to one folder."""
+    given = {"session": session}
+    return SkillServer(
+        "coding",
+        [
+            tool(write_file, given=given, read_only=False),
+            tool(edit_file, given=given, read_only=False),
+            tool(read_file, given=given, read_only=True),
+            tool(list_files, given=given, read_only=True),
+            tool(run, given=given, read_only=False),
+            tool(run_tests, given=given, read_only=False),
+            tool(emit_results, given=given, read_only=False),
+        ],
+    )
 
 
-class _CodingTools:
-    def __init__(self, session: NodeSession) -> None:
-        self._session = session
+def write_file(session: Session, path: str, content: str) -> dict[str, Any]:
+    """Write a text file in the folder, replacing what was there.
 
-    def write_file(self, path: str, content: str) -> dict[str, Any]:
-        """Write a text file in the node's folder, replacing what was there.
+    Args:
+        session: The folder.
+        path: Relative path below the folder.
+        content: The whole new text, UTF-8.
 
-        Args:
-            path: Relative path below the node's folder.
-            content: The whole new text, UTF-8.
-        """
-        target = self._inside(path)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise ToolError(f"{path} cannot be written: {error.strerror or error}") from error
-        return {"path": path, "bytes": len(content.encode("utf-8"))}
+    Returns:
+        `path`, `bytes`: its size.
+    """
+    return _write(inside(session.work_dir, path), path, content)
 
-    def read_file(self, path: str) -> dict[str, Any]:
-        """Read a text file of the node's folder.
 
-        Args:
-            path: Relative path below the node's folder.
-        """
-        target = self._inside(path)
-        try:
-            text = target.read_bytes().decode("utf-8", errors="replace")
-        except OSError as error:
-            raise ToolError(f"{path} cannot be read: {error.strerror or error}") from error
-        return {"path": path, "content": text[:MAX_TEXT], "truncated": len(text) > MAX_TEXT}
+def edit_file(session: Session, path: str, old: str, new: str, everywhere: bool = False) -> dict[str, Any]:
+    """Replace a piece of a text file of the folder; the rest stays as it is.
 
-    def list_files(self) -> dict[str, Any]:
-        """List the files of the node's folder with their sizes in bytes."""
-        root = self._session.work_dir
-        files = sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink())
-        return {"files": [{"path": p.relative_to(root).as_posix(), "size": p.stat().st_size} for p in files]}
+    Args:
+        session: The folder.
+        path: Relative path below the folder.
+        old: The text to be replaced, exactly as it stands in the file, with enough around it to be unique.
+        new: What is to stand there instead.
+        everywhere: Replace every occurrence; otherwise there must be exactly one.
 
-    def run(self, command: str, label: str = "measure") -> dict[str, Any]:
-        """Run a shell command in the node's folder, contained and recorded.
+    Returns:
+        `path`, `bytes`: its size; `replaced`: the number of occurrences.
+    """
+    target = inside(session.work_dir, path)
+    try:
+        text = target.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SkillError(f"{path} is no UTF-8 text: byte {error.start}", cure="Write it anew.") from error
+    if not old:
+        raise SkillError("the text to be replaced is empty", cure="Use write_file to write a whole file.")
+    count = text.count(old)
+    if count == 0:
+        raise SkillError(
+            f"{path} does not hold {old!r:.200}", cure="Read the file and copy the text exactly."
+        )
+    if count > 1 and not everywhere:
+        lines = [str(text.count("\n", 0, found.start()) + 1) for found in re.finditer(re.escape(old), text)]
+        raise SkillError(
+            f"{path} holds {old!r:.200} {count} times, on lines {', '.join(lines[:20])}",
+            cure="Give more of the text around the place, or set everywhere.",
+        )
+    return _write(target, path, text.replace(old, new)) | {"replaced": count}
 
-        Args:
-            command: Text for bash; a failing step ends it.
-            label: What the run is for: `build`, `measure`, `ceiling` or `check`.
 
-        Returns:
-            index, outcome (`ok`, `failed`, `timeout`, …), exit_status, duration_s, stdout, stderr, and the
-            metrics that the program printed (a value that is not finite comes as null).
-        """
-        try:
-            record = self._session.runner.run(command, label=label)
-        except AriError as error:
-            raise ToolError(str(error)) from error
-        metrics = parse_metrics(record.stdout)
-        return {
-            "index": record.index,
-            "outcome": record.outcome,
-            "exit_status": record.exit_status,
-            "duration_s": record.duration_s,
-            "stdout": record.stdout[-MAX_TEXT:],
-            "stderr": record.stderr[-MAX_TEXT:],
-            "metrics": {
-                name: value if abs(value) < float("inf") else None for name, value in metrics.items()
-            },
-        }
+def _write(target: Path, path: str, content: str) -> dict[str, Any]:
+    data = content.encode("utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return {"path": path, "bytes": len(data)}
 
-    def emit_results(
-        self, params: dict[str, Any], provenance: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Write `results.json` from what the recorded runs of this node printed.
 
-        Args:
-            params: The parameter values of this node's configuration.
-            provenance: Where a value comes from: `microbench` or `benchmark` for a measured ceiling,
-                `correctness` or `reference` for a checked residual, `declared` or `constant` otherwise.
-                The tags are checked against the run records when the node is evaluated.
-        """
-        results = collect_results(self._session.runner.runs, params=params, provenance=provenance or {})
-        target = self._session.work_dir / "results.json"
-        target.write_bytes(strict_dumps(results, indent=True))
-        return results
+def read_file(session: Session, path: str) -> dict[str, Any]:
+    """Read a text file of the folder.
 
-    def _inside(self, path: str) -> Path:
-        try:
-            return inside(self._session.work_dir, path)
-        except AriError as error:
-            raise ToolError(str(error)) from error
+    Args:
+        session: The folder.
+        path: Relative path below the folder.
+
+    Returns:
+        `path`, `content` (at most 20,000 characters), `truncated`: whether there is more.
+    """
+    text = inside(session.work_dir, path).read_bytes().decode("utf-8", errors="replace")
+    return {"path": path, "content": text[:MAX_TEXT], "truncated": len(text) > MAX_TEXT}
+
+
+def list_files(session: Session) -> dict[str, Any]:
+    """List the files of the folder.
+
+    Returns:
+        `files`: per file its `path` relative to the folder and its `size` in bytes.
+    """
+    root = session.work_dir
+    files = sorted(p for p in root.rglob("*") if p.is_file() and not p.is_symlink())
+    return {"files": [{"path": p.relative_to(root).as_posix(), "size": p.stat().st_size} for p in files]}
+
+
+def run(
+    session: Session, command: str, label: str = "measure", time_limit_s: float | None = None
+) -> dict[str, Any]:
+    """Run a shell command in the folder, contained and recorded.
+
+    Args:
+        session: The folder.
+        command: Text for bash; a failing step ends it.
+        label: What the run is for: `build`, `measure`, `ceiling` or `check`.
+        time_limit_s: Seconds after which it is ended; the limit of the session holds in any case.
+
+    Returns:
+        index, outcome (`ok`, `failed`, `timeout`, …), reason, exit_status, duration_s in seconds, stdout,
+        stderr, and the metrics that the program printed.
+    """
+    record = _run(session, command, label, time_limit_s)
+    return _answer(record) | {"metrics": parse_metrics(record.stdout)}
+
+
+def run_tests(session: Session, command: str = "", time_limit_s: float | None = None) -> dict[str, Any]:
+    """Run the tests of the folder, contained and recorded.
+
+    Args:
+        session: The folder.
+        command: Text for bash; default: pytest where it is installed, else unittest, over the whole folder.
+        time_limit_s: Seconds after which they are ended; the limit of the session holds in any case.
+
+    Returns:
+        `success`; `passed`, `failed`, `errors`, `skipped`: numbers of tests, null where the output does not
+        say; and index, outcome, reason, exit_status, duration_s in seconds, stdout, stderr as of `run`.
+    """
+    record = _run(session, command or _test_command(), "check", time_limit_s)
+    return {"success": record.ok, **_counts(f"{record.stdout}\n{record.stderr}"), **_answer(record)}
+
+
+def _test_command() -> str:
+    if importlib.util.find_spec("pytest") is not None:
+        return "python -m pytest -q -p no:cacheprovider"
+    return "python -m unittest discover"
+
+
+def _counts(output: str) -> dict[str, int | None]:
+    """Numbers of tests as pytest and unittest print them."""
+    tail = "\n".join(output.splitlines()[-15:])
+    found: dict[str, int | None] = {}
+    for name, pattern in _COUNTS.items():
+        match = pattern.search(tail)
+        found[name] = int(next(group for group in match.groups() if group)) if match else None
+    ran = _UNITTEST_RAN.search(tail)
+    if ran is not None and found["passed"] is None:
+        found["passed"] = int(ran[1]) - sum(found[name] or 0 for name in ("failed", "errors", "skipped"))
+    if any(value is not None for value in found.values()):
+        return {name: value or 0 for name, value in found.items()}
+    return found
+
+
+def _run(session: Session, command: str, label: str, time_limit_s: float | None) -> RunRecord:
+    runner = session.runner
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise SkillError(f"the time limit is {time_limit_s:g} s", cure="Give a number of seconds above zero.")
+    return runner.run(command, label=label, limits=runner.limits.tightened(wall_s=time_limit_s))
+
+
+def _answer(record: RunRecord) -> dict[str, Any]:
+    return {
+        "index": record.index,
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "exit_status": record.exit_status,
+        "duration_s": record.duration_s,
+        "stdout": record.stdout[-MAX_TEXT:],
+        "stderr": record.stderr[-MAX_TEXT:],
+    }
+
+
+def emit_results(
+    session: Session, params: dict[str, Any], provenance: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Write `results.json` from what the recorded runs of this folder printed.
+
+    Args:
+        session: The folder.
+        params: The parameter values of this configuration.
+        provenance: Where a value comes from: `microbench` or `benchmark` for a measured ceiling,
+            `correctness` or `reference` for a checked residual, `declared` or `constant` otherwise.
+            The tags are checked against the run records when the node is evaluated.
+
+    Returns:
+        What was written.
+    """
+    results = collect_results(session.runner.runs, params=params, provenance=provenance or {})
+    (session.work_dir / "results.json").write_bytes(strict_dumps(results, indent=True))
+    return results

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcp.server import MCPServer
-
 from ari.agent.ideas import DataProfile, command_ideas, symbolic_ideas
 from ari.pipeline.experiment_spec import Experiment
+from ari.skills.boundary import SkillServer, tool
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,13 @@ class IdeaSession:
     seed: int = 0
 
 
-def build(session: IdeaSession) -> MCPServer:
+def build(session: IdeaSession | None) -> SkillServer:
     """The server of the skill, bound to one study."""
-    server = MCPServer("ari-skill-idea", log_level="WARNING")
+    return SkillServer("idea", [tool(generate_ideas, given={"session": session}, read_only=True)])
 
-    @server.tool()
-    def generate_ideas() -> dict[str, Any]:
-        """Propose research ideas for the study, strongest first, in the shape of `idea.json`."""
-        if session.profile is None:
-            return {"ideas": command_ideas(session.experiment, seed=session.seed)}
-        return {"ideas": symbolic_ideas(session.experiment, session.profile)}
 
-    return server
+def generate_ideas(session: IdeaSession) -> dict[str, Any]:
+    """Propose research ideas for the study, strongest first, in the shape of `idea.json`."""
+    if session.profile is None:
+        return {"ideas": command_ideas(session.experiment, seed=session.seed)}
+    return {"ideas": symbolic_ideas(session.experiment, session.profile)}

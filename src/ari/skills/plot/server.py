@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mcp.server import MCPServer
-
-from ari.skills.stage import add_stage_tools
-
-if TYPE_CHECKING:
-    from ari.skills.stage import StageSession
+from ari.skills.boundary import SkillServer
+from ari.skills.stage import StageSession, stage_tools
 
 
-def build(session: StageSession) -> MCPServer:
+def build(session: StageSession | None) -> SkillServer:
     """The server of the skill, bound to one study."""
-    server = MCPServer("ari-skill-plot", log_level="WARNING")
-    add_stage_tools(server, "plot", session)
-    return server
+    return SkillServer("plot", stage_tools("plot", session))
