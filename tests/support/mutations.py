@@ -1,8 +1,8 @@
 """Planting single-number faults in a paper, to see whether the gate finds every one.
 
 Nothing here uses the linker or the gate: the anchors, the printed numbers and the rule of what is a fault are
-read anew, simply and on purpose differently. `plant_faults` takes any paper with its `science_data.json`;
-`undetected` runs the gate on each of them.
+read anew, simply and on purpose differently. `plant_faults` takes any paper with its `science_data.json`,
+`plant_formula_faults` any paper with the formulas of its nodes; `undetected` runs the gate on each of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,7 @@ _LITERAL = re.compile(
     r"(?P<power>\s*\\(?:times|cdot)\s*10\s*\^\s*\{(?P<n>[-−]?\d+)\})?(?![\d])"
 )
 _ANCHORED = re.compile(r"CLAIM:(\w[\w.-]*):(\w[\w.-]*)")
-_MARKUP = re.compile(r"\\(?:hyperlink|hyperref|ref|label|cite\w*|textcolor)\s*(?:\[[^\]]*\])?\{[^{}]*\}")
+_MARKUP = re.compile(r"\\(?:path|hyperlink|hyperref|ref|label|cite\w*|textcolor)\s*(?:\[[^\]]*\])?\{[^{}]*\}")
 _PREFIXED = re.compile(r"(?P<before>\s|~|\\,|\{)(?P<prefix>[GMk])(?P<unit>Flops?/s|FLOPS|B/s|B\b|Flop\\per)")
 _FEWER = re.compile(r"\b(fall|drop|decreas|reduc|lower|less|declin|below|cut|under|loss)", re.IGNORECASE)
 
@@ -97,8 +97,88 @@ def plant_faults(tex: str, science_data: Mapping[str, Any], others: Sequence[flo
         yield from _unit_faults(tex, target)
 
 
+def plant_formula_faults(
+    tex: str, formulas: Mapping[str, str], inputs: Sequence[str] = ()
+) -> Iterator[Fault]:
+    r"""Plant one fault after the other in the formulas that a paper prints.
+
+    Found are the texts in `\path` that are a formula but for the rounding of its numbers, and what stands
+    below the marks `% EQUATION:` and `% FORMULA:`.
+
+    Args:
+        tex: A paper whose formulas are right.
+        formulas: Node to the formula it submitted.
+        inputs: Names of the inputs, one of which could be taken for another.
+
+    Yields:
+        Papers with one wrong formula each.
+    """
+    shapes = {_shape(text) for text in formulas.values()}
+    for match in re.finditer(r"\\path\{(?:\w+ = )?(?P<text>[^{}]+)\}", tex):
+        line = tex[tex.rfind("\n", 0, match.start()) + 1 : tex.find("\n", match.end())]
+        row = re.match(r"\\texttt\{([\w\\]+)\} &", line)
+        node = row.group(1).replace("\\", "") if row else ""
+        text = match.group("text")
+        if _shape(text) not in shapes or (_shape(text) == "#" and node not in formulas):
+            continue
+        right = {_rounded(t) for t in ([formulas[node]] if node in formulas else formulas.values())}
+        changes = list(_formula_changes(text))
+        if node in formulas:
+            changes += [("formula of another node", _rounded(other)) for other in formulas.values()]
+            changes += [("another input", c) for c in _renamed(text, inputs)]
+        for kind, changed in dict.fromkeys(changes):
+            if _rounded(changed) not in right:
+                yield _formula_fault(tex, match.span("text"), changed, kind, node, match.start())
+    for mark in re.finditer(
+        r"^% (?:EQUATION|FORMULA):(\S+).*\n(?:\{\\footnotesize\n.*\n)?(.*)", tex, re.MULTILINE
+    ):
+        for kind, changed in _formula_changes(mark.group(2)):
+            yield _formula_fault(tex, mark.span(2), changed, kind, mark.group(1), mark.start())
+
+
+def _formula_fault(tex: str, place: tuple[int, int], changed: str, kind: str, node: str, where: int) -> Fault:
+    start, end = place
+    return Fault(
+        kind=kind,
+        tex=tex[:start] + changed + tex[end:],
+        line=tex.count("\n", 0, where) + 1,
+        anchor=node,
+        original=tex[start:end],
+        replacement=changed,
+    )
+
+
+_PLAIN_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+
+
+def _shape(formula: str) -> str:
+    return re.sub(r"\s", "", _PLAIN_NUMBER.sub("#", formula))
+
+
+def _rounded(formula: str) -> str:
+    return _PLAIN_NUMBER.sub(lambda m: f"{float(m.group()):.4g}", formula)
+
+
+def _formula_changes(text: str) -> Iterator[tuple[str, str]]:
+    for number in _PLAIN_NUMBER.finditer(text):
+        for changed in _digits_changed(number.group()):
+            yield "digit of a formula", text[: number.start()] + changed + text[number.end() :]
+    for sign in re.finditer(r" ([-+]) |(?<!\*)(\*)(?!\*)|(\*\*)", text):
+        start, end = sign.span(sign.lastindex or 0)
+        swapped = {"+": "-", "-": "+", "*": "/", "**": "*"}[sign.group(sign.lastindex or 0)]
+        yield "operator of a formula", text[:start] + swapped + text[end:]
+
+
+def _renamed(text: str, inputs: Sequence[str]) -> Iterator[str]:
+    for name in inputs:
+        for other in inputs:
+            changed = re.sub(rf"\b{re.escape(name)}\b", other, text)
+            if changed != text:
+                yield changed
+
+
 def undetected(
-    checkpoint: Path, faults: Iterator[Fault] | Sequence[Fault], scratch: Path, *, paper: str = "paper.tex"
+    checkpoint: Path, faults: Iterable[Fault], scratch: Path, *, paper: str = "paper.tex"
 ) -> tuple[int, list[Fault]]:
     """Run the strict final gate on every faulty paper.
 

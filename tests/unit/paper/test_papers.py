@@ -52,7 +52,8 @@ def test_single_faults_in_a_generated_paper_are_found(name: str, tmp_path: Path)
 def test_a_digit_changed_in_the_formula_is_found(old: str, new: str, tmp_path: Path) -> None:
     checkpoint = written_study("kepler", tmp_path)
     paper = checkpoint / PAPER
-    paper.write_text(paper.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    text = paper.read_text(encoding="utf-8")
+    paper.write_text(text.replace(f"\n{old}\n", f"\n{new}\n"), encoding="utf-8")
     report = run_hard_gate(checkpoint, phase="final", policy="strict")
     assert report.should_block
     lines = paper.read_text(encoding="utf-8").splitlines()

@@ -46,18 +46,18 @@ def check_formulas(source: PaperSource, study: StudyFiles) -> list[GateFinding]:
             plain.setdefault(item.node_id, item)
     found = []
     for item in printed:
-        submitted = _submitted(study, item.node_id)
-        if submitted is None:
+        formula = submitted(study, item.node_id)
+        if formula is None:
             kind, message = "operand_unresolved", f"{item.node_id} recorded no formula that can be compared"
         else:
-            kind, message = "numeric_mismatch", _difference(item, submitted, plain)
+            kind, message = "numeric_mismatch", _difference(item, formula, plain)
         if message:
             found.append(finding(kind, message, file=item.place.file, line=item.place.line, fix=_FIX))
     return found
 
 
-def _submitted(study: StudyFiles, node_id: str) -> str | None:
-    """The formula in a node's report."""
+def submitted(study: StudyFiles, node_id: str) -> str | None:
+    """Read the formula in a node's report; None where it holds none."""
     folder = study.work_dir(node_id) if node_id in study.nodes else None
     try:
         report = read_json(folder / "node_report.json") if folder is not None else None

@@ -22,6 +22,7 @@ from ari.pipeline.claim_gate.includes import read_source
 from ari.pipeline.claim_gate.links import link_paper_claims
 from ari.pipeline.claim_gate.numeric_checks import NumericOutcome, check_numbers, compute_values
 from ari.pipeline.claim_gate.paper_checks import check_citations, check_figures, check_includes
+from ari.pipeline.claim_gate.printed_formulas import check_texts
 from ari.pipeline.claim_gate.source import PaperSource
 from ari.pipeline.claim_gate.study import StudyFiles
 
@@ -98,6 +99,7 @@ class _Run:
                 check_numbers(links, values, study=self._study, science_data=science, policy=self._policy)
             )
             self.errors += check_formulas(source, self._study)
+            self.errors += check_texts(links, self._study, science)
             self.warnings += check_figures(links, manifest, self._directory)
             for errors, warnings in (
                 check_citations(links.paper, self._paper.parent),

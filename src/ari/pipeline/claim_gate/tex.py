@@ -52,6 +52,7 @@ class PaperText:
         uncommented: The same length, comments and verbatim text blanked out.
         plain: The same length; what is no prose is blanked out.
         body: From behind `\begin{document}` to `\end{document}`; the whole text of a fragment.
+        verbatim: Verbatim text, addresses and texts in `\path` without blanks among it.
         comments: The comments, from `%` to the end of the line.
         formulas: Mathematics, inline and displayed.
         displays: Displayed mathematics only.
@@ -65,6 +66,7 @@ class PaperText:
     uncommented: str
     plain: str
     body: Span
+    verbatim: Spans
     comments: tuple[Span, ...]
     formulas: Spans
     displays: Spans
@@ -219,10 +221,11 @@ def _blank(text: str, spans: Sequence[Span]) -> str:
 
 
 class Uncommented(NamedTuple):
-    """A text without its comments and verbatim text, of the same length, and where the comments were."""
+    """A text without its comments and verbatim text, of the same length, and where these were."""
 
     text: str
     comments: tuple[Span, ...]
+    verbatim: Sequence[Span]
 
 
 def uncomment(source: str) -> Uncommented:
@@ -232,7 +235,7 @@ def uncomment(source: str) -> Uncommented:
     ]
     shown = _blank(source, verbatim) if verbatim else source
     comments = tuple(_comments(shown))
-    return Uncommented(_without_comments(shown, comments), comments)
+    return Uncommented(_without_comments(shown, comments), comments, verbatim)
 
 
 def read_paper(source: str | PaperSource) -> PaperText:
@@ -246,7 +249,7 @@ def read_paper(source: str | PaperSource) -> PaperText:
     """
     origin = source if isinstance(source, PaperSource) else PaperSource.of_text(source)
     source = origin.text
-    text, comments = uncomment(source)
+    text, comments, verbatim = uncomment(source)
     begin = BODY.search(text)
     start = begin.end() if begin else 0
     end = END.search(text, start)
@@ -260,6 +263,7 @@ def read_paper(source: str | PaperSource) -> PaperText:
         uncommented=text,
         plain=plain,
         body=body,
+        verbatim=Spans(verbatim),
         comments=tuple(comment for comment in comments if body.start <= comment.start < body.end),
         formulas=formulas,
         displays=displays,

@@ -1,0 +1,260 @@
+r"""Formulas that stand in the text as they are, `\path{0.55*infected}`: each must be one that was recorded.
+
+Where a row of a table or a sentence names nodes, the formula must be that of one of them. Elsewhere it may be
+the formula of any node, or a part of one, as an ablation takes it out. Numbers may be rounded to three digits
+or more and operands may be reordered; the recorded formula, rounded as the printed one is, must simplify to
+the same. What is no formula of the study's variables (a file name, a command, a message) is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ari.formats.gate_report import Evidence, GateFinding
+from ari.pipeline.claim_gate.findings import finding
+from ari.pipeline.claim_gate.formula_checks import submitted
+from ari.pipeline.claim_gate.links import ClaimLinks
+from ari.pipeline.claim_gate.study import StudyFiles
+from ari.pipeline.claim_gate.tex import PaperText, Span
+
+if TYPE_CHECKING:
+    from sr_harness.engine import Expression
+
+_PATH = re.compile(r"\\path\s*\{([^{}]*)\}")
+_ROW_END = re.compile(r"\\\\|\\(?:top|mid|bottom)rule\b|\\hline\b")
+_SENTENCE_END = re.compile(r"[.!?][)\]}'\"]*\s|\n[ \t]*\n|\\item\b|\\(?:sub)*section\b|\\begin\b|\\end\b")
+_TARGET = re.compile(r"^\s*[^\W\d]\w*\s*=(?!=)\s*")
+_LITERAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NAME = re.compile(r"[\w.:-]*\w")
+_LEAST_DIGITS, _MOST_DIGITS = 3, 17
+
+
+class _Shown(NamedTuple):
+    r"""A text in `\path` that may be a formula.
+
+    Attributes:
+        text: The text as it stands in the file, without the left side of an equation.
+        start: Where the command begins.
+        nodes: Nodes that its row or sentence names.
+        alone: Whether it is the only one in a row of a table that names one node.
+    """
+
+    text: str
+    start: int
+    nodes: tuple[str, ...]
+    alone: bool
+
+
+def check_texts(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str, Any]) -> list[GateFinding]:
+    r"""Compare every formula in a `\path` with what the nodes recorded.
+
+    Args:
+        links: The links of the paper.
+        study: The study's files.
+        science_data: The parsed `science_data.json`; it names the inputs, and the formulas where a bundle
+            holds no reports of the nodes.
+
+    Returns:
+        One `numeric_mismatch` per formula that is another.
+    """
+    if "\\path" not in links.paper.source:
+        return []
+    recorded = _recorded(study, science_data)
+    if not recorded:
+        return []
+    library = _Library(recorded, _inputs(science_data))
+    found = []
+    for shown in _shown(links.paper, recorded):
+        right = library.right_formula(shown)
+        if right is not None:
+            found.append(_wrong(links, shown, right, recorded[right]))
+    return found
+
+
+def _wrong(links: ClaimLinks, shown: _Shown, node_id: str, formula: str) -> GateFinding:
+    return finding(
+        "numeric_mismatch",
+        f"the printed formula {shown.text!r} differs from the recorded one: {node_id} has {formula!r}",
+        **links.paper.where(shown.start),
+        printed=shown.text,
+        evidence=Evidence(node_id=node_id, metric_path="submission.formula", formula=formula),
+        fix="Write the paper again; formulas are generated, not edited.",
+    )
+
+
+def _recorded(study: StudyFiles, science_data: Mapping[str, Any]) -> dict[str, str]:
+    """Node to formula: what the reports hold, else the configurations."""
+    found: dict[str, str] = {}
+    configurations = science_data.get("configurations")
+    for configuration in configurations if isinstance(configurations, list) else []:
+        parameters = configuration.get("parameters") if isinstance(configuration, Mapping) else None
+        text = parameters.get("formula") if isinstance(parameters, Mapping) else None
+        if isinstance(text, str) and isinstance(configuration.get("node_id"), str):
+            found[configuration["node_id"]] = text
+    found |= {node: text for node in study.nodes if (text := submitted(study, node)) is not None}
+    return {node: text for node, text in found.items() if text}
+
+
+def _inputs(science_data: Mapping[str, Any]) -> tuple[str, ...]:
+    context = science_data.get("experiment_context")
+    listed = context.get("inputs") if isinstance(context, Mapping) else None
+    return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
+
+
+def _shown(paper: PaperText, recorded: Mapping[str, str]) -> Iterator[_Shown]:
+    for match in _PATH.finditer(paper.source, paper.body.start, paper.body.end):
+        start = match.start()
+        hidden = paper.verbatim.find(start)
+        if hidden != Span(*match.span()) and paper.uncommented[start : match.end()] != match.group():
+            continue  # in a comment or in verbatim text
+        table = paper.tables.find(start)
+        unit = _around(paper, start, table or paper.body, _ROW_END if table is not None else _SENTENCE_END)
+        text = paper.source[unit.start : unit.end].replace(r"\allowbreak{}", "").replace(r"\_", "_")
+        named = tuple(dict.fromkeys(name for name in _NAME.findall(text) if name in recorded))
+        alone = table is not None and len(named) == 1 and len(_PATH.findall(text)) == 1
+        yield _Shown(_TARGET.sub("", match.group(1)).strip(), start, named, alone)
+
+
+def _around(paper: PaperText, place: int, within: Span, end: re.Pattern[str]) -> Span:
+    """The row of a table or the sentence that a place lies in."""
+    text = paper.plain
+    before = max(
+        (m.end() for m in end.finditer(text, _reach(text, within.start, place), place)), default=None
+    )
+    after = end.search(text, place, within.end)
+    return Span(
+        before if before is not None else _reach(text, within.start, place),
+        after.start() if after is not None else within.end,
+    )
+
+
+def _reach(text: str, start: int, place: int) -> int:
+    """Where to begin looking back for the end of what comes before: no further than is needed."""
+    return max(start, text.rfind("\n\n", 0, place), place - 4000)
+
+
+class _Library:
+    """The recorded formulas, read as far as they are asked for."""
+
+    def __init__(self, recorded: Mapping[str, str], inputs: Iterable[str]) -> None:
+        self._recorded = recorded
+        self._inputs = tuple(inputs)
+        self._read: dict[str, Expression | None] = {}
+        self._rounded: dict[tuple[str, int], Expression | None] = {}
+
+    def right_formula(self, shown: _Shown) -> str | None:
+        """The node whose formula a text should be; None where it is right, or no formula."""
+        from sr_harness.engine import variables
+
+        printed = self._parse(shown.text)
+        named = [node for node in shown.nodes if self._parse(self._recorded[node]) is not None]
+        if printed is None or not self._is_formula(shown, printed, named):
+            return None
+        pool = named or list(self._recorded)
+        digits = _digits(shown.text)
+        if any(self._same(printed, self._recorded[node], digits) for node in pool):
+            return None
+        part = bool(variables(printed)) and not shown.alone
+        if part and any(
+            self._holds(text, printed, digits) for text in dict.fromkeys(self._recorded.values())
+        ):
+            return None
+        return min(pool, key=lambda node: _distance(shown.text, self._recorded[node]))
+
+    def _is_formula(self, shown: _Shown, printed: Expression, named: Sequence[str]) -> bool:
+        """Whether a text that can be read as a formula is meant as one."""
+        from sr_harness.engine import variables
+
+        names = set(variables(printed))
+        if shown.alone:
+            return not names or bool(names & self._names)
+        if not names:  # a number, such as that of a seed, unless a node was left with nothing but a number
+            return any(self._is_number(node) for node in named)
+        return printed.op != "var" and names <= self._names
+
+    @cached_property
+    def _names(self) -> set[str]:
+        from sr_harness.engine import variables
+
+        expressions = (self._parse(text) for text in dict.fromkeys(self._recorded.values()))
+        return {*self._inputs, *(name for e in expressions if e is not None for name in variables(e))}
+
+    def _is_number(self, node: str) -> bool:
+        from sr_harness.engine import variables
+
+        expression = self._parse(self._recorded[node])
+        return expression is not None and not variables(expression)
+
+    def _parse(self, text: str) -> Expression | None:
+        from sr_harness.engine import parse
+        from sr_harness.errors import ExpressionError
+
+        if text not in self._read:
+            try:
+                self._read[text] = parse(text.replace("^", "**"))
+            except ExpressionError:
+                self._read[text] = None
+        return self._read[text]
+
+    def _same(self, printed: Expression, recorded: str, digits: int) -> bool:
+        from sr_harness.engine import simplify
+
+        exact, rounded = self._parse(recorded), self._round(recorded, digits)
+        if exact is None or rounded is None:
+            return False
+        if printed in (exact, rounded):
+            return True
+        return sorted(_leaves(printed)) in (sorted(_leaves(exact)), sorted(_leaves(rounded))) and simplify(
+            printed
+        ) in (simplify(exact), simplify(rounded))
+
+    def _round(self, text: str, digits: int) -> Expression | None:
+        from sr_harness.engine import render
+
+        key = (text, digits)
+        if key not in self._rounded:
+            exact = self._parse(text)
+            self._rounded[key] = self._parse(render(exact, digits=digits)) if exact is not None else None
+        return self._rounded[key]
+
+    def _holds(self, recorded: str, part: Expression, digits: int) -> bool:
+        """Whether a text is a part of a formula: a term or factor, or anything below one."""
+        from sr_harness.tools.parts import parts_of
+
+        bare = part.args[0] if part.op == "neg" else part
+        for whole in (self._parse(recorded), self._round(recorded, digits)):
+            if whole is None:
+                continue
+            if bare != whole and bare in _below(whole):
+                return True
+            if part in (self._parse(one.text) for one in parts_of(whole)):
+                return True
+        return False
+
+
+def _below(expression: Expression) -> Iterator[Expression]:
+    pending = [expression]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(node.args)
+
+
+def _leaves(expression: Expression) -> Iterator[str]:
+    """Names and numbers of a formula without their signs: what no reordering changes."""
+    return (str(node.name or abs(node.value or 0.0)) for node in _below(expression) if not node.args)
+
+
+def _digits(text: str) -> int:
+    """The digits that the numbers of a text are rounded to: the most that one of them shows."""
+    shown = (re.split("[eE]", literal)[0].replace(".", "").lstrip("0") for literal in _LITERAL.findall(text))
+    return min(max(_LEAST_DIGITS, *map(len, shown), 0), _MOST_DIGITS)
+
+
+def _distance(text: str, formula: str) -> float:
+    from difflib import SequenceMatcher
+
+    return -SequenceMatcher(None, text, formula, autojunk=False).ratio()

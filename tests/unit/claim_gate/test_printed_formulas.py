@@ -1,0 +1,101 @@
+"""Formulas that a paper prints as text: wrong ones are found, and only those."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ari.formats.gate_report import GateFinding
+from ari.pipeline.claim_gate.gate import run_hard_gate
+from support.mutations import plant_formula_faults, undetected
+from support.studies import written_study
+
+NAME = "full_paper.tex"
+
+
+def _formulas(study: Path) -> dict[str, str]:
+    reports = (json.loads(path.read_bytes()) for path in study.glob("experiments/*/node_report.json"))
+    return {r["node_id"]: r["submission"]["formula"] for r in reports if r["submission"].get("formula")}
+
+
+def _with(study: Path, text: str) -> list[GateFinding]:
+    """The errors of the paper with a paragraph added to its results."""
+    tex = (study / NAME).read_text(encoding="utf-8")
+    place = "\\section{Limitations}"
+    assert place in tex
+    (study / "other.tex").write_text(tex.replace(place, f"{text}\n\n{place}"), encoding="utf-8")
+    return run_hard_gate(study, paper=study / "other.tex").errors
+
+
+@pytest.mark.parametrize("name", ["kepler", "kuramoto"])
+def test_every_fault_in_a_printed_formula_is_found(name: str, tmp_path: Path) -> None:
+    study = written_study(name, tmp_path)
+    inputs = json.loads((study / "science_data.json").read_bytes())["experiment_context"]["inputs"]
+    faults = list(plant_formula_faults((study / NAME).read_text(encoding="utf-8"), _formulas(study), inputs))
+    assert len(faults) >= 40
+    assert {fault.kind for fault in faults} >= {
+        "digit of a formula", "operator of a formula", "formula of another node"
+    }  # fmt: skip
+    some = faults[:: max(1, len(faults) // 60)]
+    (tmp_path / "scratch").mkdir()
+    tried, missed = undetected(study, some, tmp_path / "scratch", paper=NAME)
+    assert tried == len(some)
+    assert [str(fault) for fault in missed] == []
+    assert run_hard_gate(study).errors == []
+
+
+def test_a_wrong_formula_is_reported_with_the_recorded_one(tmp_path: Path) -> None:
+    (error,) = _with(written_study("kepler", tmp_path), r"It reads \path{a**1.6}.")
+    assert error.kind == "numeric_mismatch"
+    assert error.message.startswith(
+        "the printed formula 'a**1.6' differs from the recorded one: node_0000 has"
+    )
+    assert error.printed == "a**1.6"
+    assert error.evidence is not None
+    assert (error.evidence.node_id, error.evidence.formula) == ("node_0000", "a**1.5")
+    assert error.line and error.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"It reads \path{a**1.5}, or \path{T = a^1.5}.",
+        r"Experiment \texttt{node\_0000} ends with \path{a**(1.5)}.",
+        r"The files \path{experiments/node_0000/formula.json} and \path{a/results.json} hold it.",
+        r"A run with \path{seed=42} and \path{-O3} says \path{a**1.6: no}.",
+        r"The input \path{incl} is not needed; \path{42} is a seed.",
+        "% It does not read \\path{a**1.6}.\n",
+        "\\begin{verbatim}\n\\path{a**1.6}\n\\end{verbatim}",
+        r"The law \verb|\path{a**1.6}| is not set.",
+    ],
+)
+def test_what_is_right_or_no_formula_gives_no_finding(tmp_path: Path, text: str) -> None:
+    assert _with(written_study("kepler", tmp_path), text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1.118*tanh(x) - x", 0),
+        ("1.12*tanh(x) - x", 0),
+        ("-x + tanh(x)*1.118", 0),
+        ("1.1176*tanh(x) - x", 0),
+        ("1.117*tanh(x) - x", 1),
+        ("1.118*tanh(x) + x", 1),
+        ("1.118*tanh(y) - x", 1),
+        ("1.1*tanh(x) - x", 1),
+    ],
+)
+def test_numbers_may_be_rounded_and_operands_reordered(tmp_path: Path, text: str, count: int) -> None:
+    study = written_study("kepler", tmp_path)
+    path = study / "experiments" / "node_0000" / "node_report.json"
+    report = json.loads(path.read_bytes())
+    report["submission"]["formula"] = "1.1175632715822523*tanh(x) - x"
+    path.write_text(json.dumps(report))
+    science = json.loads((study / "science_data.json").read_bytes())
+    science["experiment_context"]["inputs"] = ["x", "y"]
+    (study / "science_data.json").write_text(json.dumps(science))
+    before = len(_with(study, ""))
+    assert len(_with(study, rf"With \texttt{{node\_0000}} it reads \path{{{text}}}.")) - before == count
