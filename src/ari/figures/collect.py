@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ari.findings.analysis import ablations, changes, error_metric, pareto_front, part_text
+from ari.findings.analysis import ablations, changes, error_metric, pareto_front, taken
 from ari.findings.predictions import judged_parts, predict
 from ari.findings.study import FinishedStudy, Node
 
@@ -297,14 +297,14 @@ def _effects(study: FinishedStudy) -> Iterator[FigurePlan]:
 
 def _ablations(study: FinishedStudy) -> Iterator[FigurePlan]:
     metric = error_metric(study)
-    taken = [node for node in ablations(study) if metric in node.metrics][:MOST_BARS]
-    if not taken or study.best is None or metric not in study.best.metrics:
+    measured = [node for node in ablations(study) if metric in node.metrics][:MOST_BARS]
+    if not measured or study.best is None or metric not in study.best.metrics:
         return
     whole = study.best.metrics[metric]
     bars = [
-        {"node": node.id, "name": f"without {part_text(study, node)}", "value": node.metrics[metric],
+        {"node": node.id, "name": taken(study, node).label, "value": node.metrics[metric],
          "better": node.metrics[metric] <= whole}
-        for node in taken
+        for node in measured
     ]  # fmt: skip
     data = {"axis": f"{metric} (validation)", "ratio": False, "reference": whole, "bars": bars}
     caption = "Error after one part of the reported formula is taken out and the rest fitted again."

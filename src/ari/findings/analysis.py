@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ari.findings.parts import Taken, taken_out
 from ari.findings.study import FinishedStudy, Node
 
 ERROR_METRICS = ("nrmse", "rmse", "mae", "mse", "max_abs_error", "max_rel_error", "trajectory_error")
@@ -37,7 +38,7 @@ def ablations(study: FinishedStudy) -> list[Node]:
         parent = study.node(node.parent)
         same = parent is not None and parent.formula == study.best.formula
         if node.label == "ablation" and node.counts and same and isinstance(part, str):
-            seen.setdefault(part_text(study, node), node)
+            seen.setdefault(taken(study, node).text, node)
     return list(seen.values())
 
 
@@ -53,16 +54,7 @@ def changes(study: FinishedStudy) -> list[tuple[Node, Node, str]]:
     return found
 
 
-def part_text(study: FinishedStudy, node: Node) -> str:
-    """What an ablation took out: the term, factor or input itself, or its id where there is no such part."""
-    from sr_harness.engine import parse
-    from sr_harness.errors import ExpressionError
-    from sr_harness.tools.parts import parts_of
-
-    identity = str(node.plan.get("part", ""))
+def taken(study: FinishedStudy, node: Node) -> Taken:
+    """What an ablation took out of its parent's formula."""
     parent = study.node(node.parent)
-    try:
-        parts = parts_of(parse(parent.formula)) if parent is not None and parent.formula else []
-    except ExpressionError:
-        return identity
-    return next((part.text for part in parts if part.id == identity), identity.removeprefix("input "))
+    return taken_out(parent.formula if parent is not None else None, str(node.plan.get("part", "")))

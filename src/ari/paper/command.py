@@ -97,7 +97,7 @@ class CommandPaper:
             most = self.story.metric(self.best, ceiling)
             if share is not None and most:
                 return sentence(
-                    f"That is {self.story.n(share)} of the ceiling {self.marks.name(ceiling)} = "
+                    f"It reaches {self.story.n(share)} of the ceiling {self.marks.name(ceiling)} = "
                     f"{most} measured "
                     f"beside it"
                 )
@@ -302,7 +302,7 @@ class CommandPaper:
         text = f"Its runs lie between {low} and {high}"
         first, last = (self.story.metric(node, f"{metric}_ci95_{end}") for end in ("low", "high"))
         if first and last:
-            text += f"; the interval of their mean is {first} to {last} at the usual confidence level"
+            text += f"; the interval of their mean is {first} to {last} at the 95 % confidence level"
         return sentence(text)
 
     def _path(self) -> list[str]:

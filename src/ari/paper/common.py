@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ari.findings.analysis import taken
 from ari.findings.study import Node, commands_of
 from ari.paper.document import (
     Code,
@@ -101,6 +102,8 @@ def _failures(story: Story) -> list[str]:
 
 def _reason(node: Node) -> str:
     text = " ".join((node.error or "no reason was recorded").split())
+    if node.label == "ablation" and node.plan.get("part"):
+        text = text.partition(": ")[0]  # the formula and the part are told with the ablations
     return text if len(text) <= 160 else text[:157] + "..."
 
 
@@ -119,12 +122,10 @@ def _pruned(story: Story) -> list[str]:
     for decision in story.study.decisions:
         node = story.study.node(str(decision.get("node_id")))
         kind = str(decision.get("decision", "")).replace("_", " ")
-        index = decision.get("idea_index")
         if node is None or not kind:
             continue
-        idea = ""
-        if isinstance(index, int) and 0 <= index < len(story.study.ideas):
-            idea = f" ({str(story.study.ideas[index].get('title', '')).lower()})"
+        title = _idea(story, decision)
+        idea = f" ({title})" if title else ""
         found.append(
             sentence(
                 f"After {story.experiment(node)} the scores had stopped moving and the search decided to "
@@ -160,7 +161,7 @@ def _what(story: Story, node: Node) -> str:
         part = node.plan.get("part")
         strategies = node.plan.get("strategies")
         if node.label == "ablation" and part:
-            return f"without {story.marks.name(part)}{formula}"
+            return f"{taken(story.study, node).without(story.marks.raw)}{formula}"
         if node.label == "validation":
             return f"other splits, wider range{formula}"
         if isinstance(strategies, list) and strategies:
@@ -173,7 +174,18 @@ def _what(story: Story, node: Node) -> str:
         return f"{story.marks.name(changed)}: {before}{story.level(node, changed)}"
     if node.parent is None:
         return "the first level of every parameter"
-    return "repeats of the parent" if node.label == "validation" else node.label
+    return "repeats of the parent" if node.label == "validation" else _idea(story, node.plan) or node.label
+
+
+def _idea(story: Story, plan: Mapping[str, Any]) -> str:
+    """Title of the hypothesis that a plan or a decision names, in lower case."""
+    index = plan.get("idea_index")
+    ideas = story.study.ideas
+    return (
+        str(ideas[index].get("title", "")).lower()
+        if isinstance(index, int) and 0 <= index < len(ideas)
+        else ""
+    )
 
 
 # -------------------------------------------------------------------------------------- reproducibility

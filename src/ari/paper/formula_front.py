@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ari.findings.analysis import ablations, part_text
+from ari.findings.analysis import ablations, taken
 from ari.findings.study import SEALED, Node
 from ari.paper import common, formula
 from ari.paper.document import Section, Table, listed, sentence
@@ -117,20 +117,21 @@ class FormulaFront:
         if worst is None:
             return ""
         node, ratio = worst
-        part = self.marks.name(part_text(self.study, node))
+        without = taken(self.study, node).without(self.marks.raw)
         if ratio is not None and not self.up:
             return sentence(
-                f"Without {part} the error on the validation rows grows by a factor of {self.story.n(ratio)}"
+                f"{without}, the error on the validation rows grows by a factor of {self.story.n(ratio)}"
             )
         value = self.story.metric(node, self.measure)
         named = self.marks.name(self.measure)
-        return sentence(f"Without {part} {named} on the validation rows is {value} only") if value else ""
+        return sentence(f"{without}, {named} on the validation rows is only {value}") if value else ""
 
     def _strongest_ablation(self) -> tuple[Node, Number | None] | None:
         nodes = [node for node in ablations(self.study) if self.measure in node.metrics]
         if not nodes:
             return None
-        node = max(nodes, key=lambda n: (self._badness(n), -n.order))
+        structural = [node for node in nodes if not taken(self.study, node).constant]
+        node = max(structural or nodes, key=lambda n: (self._badness(n), -n.order))
         return node, self._ratio(node)
 
     def _ratio(self, node: Node) -> Number | None:
@@ -273,7 +274,8 @@ class FormulaFront:
             return []
         titles = list(followed)
         plan = _hypothesis(self.study.ideas, titles[0])
-        first = f"The search began with the hypothesis of a {titles[0]}{f', that {plan}' if plan else ''}"
+        began = f"{_article(titles[0])} {titles[0]}{f', that {plan}' if plan else ''}"
+        first = f"The search began with the hypothesis of {began}"
         rest = f"Later it tried {listed([f'{self._article(t)}' for t in titles[1:]])}" if titles[1:] else ""
         never = [str(i.get("title", "")).lower() for i in self.study.ideas]
         never = [title for title in never if title not in followed]
@@ -365,6 +367,10 @@ def _hypothesis(ideas: Sequence[Mapping[str, Any]], title: str) -> str:
             body = [line for line in lines if line and not line.startswith("#")]
             return body[0].rstrip(".") if body else ""
     return ""
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[:1] in "aeiou" else "a"
 
 
 def _is_are(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ari.findings.analysis import ablations, pareto_front, part_text
+from ari.findings.analysis import ablations, pareto_front, taken
 from ari.findings.study import SEALED, Node
 from ari.paper import common, formula
 from ari.paper.document import Equation, Items, Section, Table, listed, sentence
@@ -14,6 +14,7 @@ from ari.paper.story import words
 
 FEW_VALUES = 10
 MOST_CONSTANTS = 6
+_WAYS = {"draft": "a new hypothesis", "improve": "refinement", "debug": "mending a failed one"}
 
 
 class FormulaPaper(FormulaFront):
@@ -53,7 +54,7 @@ class FormulaPaper(FormulaFront):
 
     def _size(self) -> str:
         size = self.story.metric(self.best, "complexity")
-        return sentence(f"It has {size} nodes as an expression") if size else ""
+        return sentence(f"Its size, the number of nodes as an expression, is {size}") if size else ""
 
     def _validation(self) -> list[str]:
         story, error = self.story, self.story.error
@@ -63,9 +64,7 @@ class FormulaPaper(FormulaFront):
         if self.exact:
             return ["The validation rows, by which it was chosen, show no error either."]
         found = [
-            sentence(
-                f"On the validation rows, by which it was chosen, the {story.metric_words(error)} is {chosen}"
-            )
+            sentence(f"On the validation rows, by which it was chosen, {self.marks.name(error)} is {chosen}")
         ]
         sealed, validation = self.best.metrics.get(f"{SEALED}{error}"), self.best.metrics.get(error)
         if sealed is None or validation is None:
@@ -118,7 +117,8 @@ class FormulaPaper(FormulaFront):
             seen.append("without a trend in size, and their signs alternate as chance would have it")
         found = [sentence(f"The residuals{at} are {listed(seen)}")]
         if view.outliers:
-            parts = listed([f"{name} rows" for name in view.outliers])
+            names = {"train": "training"}
+            parts = listed([f"{names.get(name, name)} rows" for name in view.outliers])
             found.append(sentence(f"Single values of the {parts} stand out from the rest"))
         if view.worse_sealed:
             found.append(
@@ -169,7 +169,7 @@ class FormulaPaper(FormulaFront):
                     sentence(
                         f"Resampling the validation rows puts {self.marks.name(story.error)} between "
                         f"{low} and "
-                        f"{high} at the usual confidence level"
+                        f"{high} at the 95 % confidence level"
                     )
                 )
             break
@@ -208,7 +208,8 @@ class FormulaPaper(FormulaFront):
 
     def _rival(self, rival: Node) -> list[str]:
         story, measure = self.story, self.measure
-        strategy = words([str(s) for s in rival.plan.get("strategies") or ()]) or rival.label
+        strategies = words([str(s) for s in rival.plan.get("strategies") or ()])
+        strategy = f"the {strategies} search" if strategies else _WAYS.get(rival.label, rival.label)
         same = all(
             rival.metrics.get(n) == self.best.metrics.get(n) for n in (measure, story.error, "complexity")
         )
@@ -226,7 +227,7 @@ class FormulaPaper(FormulaFront):
             return [named]
         compared = sentence(
             f"Its {self.marks.name(measure)} on the validation rows is {value}"
-            + (f" at {size} nodes" if size else "")
+            + (f" with size {size}" if size else "")
         )
         name = f"{SEALED}{story.error}"
         sealed, ours = (n.metrics.get(name) for n in (rival, self.best))
@@ -272,29 +273,29 @@ class FormulaPaper(FormulaFront):
 
     def _taken(self, node: Node) -> str:
         story, named = self.story, self.marks.name(self.measure)
-        part = self.marks.raw(part_text(self.study, node))
+        without = taken(self.study, node).without(self.marks.raw)
         value = story.metric(node, self.measure)
         if not value:
             return ""
         if self._badness(node) <= self._badness(self.best):
-            return sentence(f"Without {part} nothing is lost: {named} is {value}")
+            return sentence(f"{without}, nothing is lost: {named} is {value}")
         if self.up:
-            return sentence(f"Without {part} {named} falls to {value}")
+            return sentence(f"{without}, {named} falls to {value}")
         return sentence(
-            f"Without {part} {named} rises to {value}{story.n(self._ratio(node), ', larger by a factor of ')}"
+            f"{without}, {named} rises to {value}{story.n(self._ratio(node), ', larger by a factor of ')}"
         )
 
     def _verdict(self, nodes: Sequence[Node]) -> str:
         idle = [node for node in nodes if self._badness(node) <= self._badness(self.best)]
         if idle:
-            parts = listed([self.marks.raw(part_text(self.study, node)) for node in idle])
+            parts = listed([taken(self.study, node).named(self.marks.raw) for node in idle])
             return sentence(f"By this measure {parts} could be left out")
         useless = [node for node in nodes if node.metrics.get("r2", 1.0) <= 0.0]
         if len(useless) == len(nodes) and len(nodes) > 1:
             return "Without any one of them the formula is no better than the mean."
         if useless and len(nodes) > 1:
-            parts = listed([self.marks.raw(part_text(self.study, node)) for node in useless])
-            return sentence(f"Without {parts} nothing better than the mean remains")
+            parts = listed([taken(self.study, node).named(self.marks.raw) for node in useless])
+            return sentence(f"Without {parts}, nothing better than the mean remains")
         return "Every part that was taken out is needed." if len(nodes) > 1 else ""
 
     def _no_ablation(self) -> str:
@@ -351,7 +352,8 @@ class FormulaPaper(FormulaFront):
             if self.exact else "",
             sentence("The reported law had no ablation, so no statement about its parts is made")
             if not constant else "",
-            sentence(f"The hypotheses {listed(skipped)} were not tried") if skipped else "",
+            sentence(f"{'The hypothesis' if len(skipped) == 1 else 'The hypotheses'} {listed(skipped)} "
+                     f"{'was' if len(skipped) == 1 else 'were'} not tried") if skipped else "",
             "All rows come from one source and one division of them chose the law; another source could "
             "refute it.",
         ]  # fmt: skip

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ari.findings.parts import Taken, taken_out
 from ari.transform.assertions import Assertion, Place, Units, derived, document, identity, shown
 from ari.transform.view import NodeView, StudyView
 
@@ -294,12 +295,16 @@ class _Claims:
             if node.state.label != "ablation" or parent is None or not parent.counts:
                 continue
             part = str(node.plan.get("part") or node.plan.get("changed") or "one part")
+            out = taken_out(parent.formula, part) if self.symbolic else Taken("parameter", part)
             of_best = parent is self.best or (self.symbolic and parent.formula == self.best.formula)
             values = self._compared(parent, node)
             change = self._change(parent, node)
-            text = f"Without {part}, {self._named(parent)} becomes {self._named(node)}: {change}."
+            without = out.without()
+            becomes = f"{self._named(parent)} becomes {self._named(node)}"
+            text = f"{without[0].upper()}{without[1:]}, {becomes}: {change}."
             notes = {"part": part, "of_best": of_best, "reference_node": parent.id, "node": node.id}
-            yield Claim("ablation", "ablations", text, values, part, "one part at a time", notes)
+            subject = out.text if self.symbolic else part
+            yield Claim("ablation", "ablations", text, values, subject, "one part at a time", notes)
 
     def _steps(self) -> Iterator[Claim]:
         line = [node for node in self.view.lineage(self.best) if node.counts]
