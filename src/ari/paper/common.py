@@ -95,9 +95,14 @@ def _failures(story: Story) -> list[str]:
     for node in failed:
         reasons.setdefault(_reason(node), []).append(node)
     return [
-        sentence(f"{story.experiments(nodes)} failed: {story.marks.raw(reason)}")
+        sentence(f"{story.experiments(nodes)} failed: {_quoted(story, reason)}")
         for reason, nodes in reasons.items()
     ]
+
+
+def _quoted(story: Story, reason: str) -> str:
+    """A machine's words; what might be code or numbers is set as such."""
+    return reason if re.fullmatch(r"[A-Za-z ,']+", reason) else story.marks.raw(reason)
 
 
 def _reason(node: Node) -> str:
