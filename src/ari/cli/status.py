@@ -31,17 +31,24 @@ def status(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
-    """Show how a run stands: its tree with labels, metrics and scores, folded where it is long.
+    """Show how a run stands: the stages of its paper, and its tree with labels, metrics and scores.
 
-    Reading disturbs nobody; a run may be under way. With --quiet the tree is left out.
+    Long trees are folded. Reading disturbs nobody; a run may be under way. With --quiet stages and tree are
+    left out.
     """
+    from ari.cli import paper_view
+
     opened = open_checkpoint(checkpoint, quiet=as_json)
+    view = paper_view.paper_view(opened)
     if as_json:
-        print_json(document(opened))
+        print_json(document(opened) | {"paper": paper_view.document(view)})
         return 0
-    print("\n".join(summary(opened)))
+    begun = bool(opened.state.stages) or opened.state.finished is not None
+    head = [*summary(opened), *(paper_view.summary(view) if begun else ())]
     if not quiet:
-        print()
+        head += [*(paper_view.lines(view) if begun else ()), ""]
+    print("\n".join(head))
+    if not quiet:
         _print_tree(opened, len(opened.nodes) if everything else limit)
     return 0
 

@@ -101,6 +101,52 @@ def _judged(stage: Stage, workflow: Workflow, freshness: Freshness, moving: set[
     return PlanStep(stage, "keep", verdict.why)
 
 
+StageState = Literal["done", "up to date", "would run", "might run", "failed", "blocked", "disabled"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a stage stands.
+
+    Attributes:
+        step: What `ari paper` would do with it.
+        state: `done` by the search itself; `up to date`; `would run`; `might run` when a stage before it
+            gives other products; `failed` or `blocked` the last time, which would be run too; `disabled`.
+        why: Why it failed, was blocked or would be run.
+    """
+
+    step: PlanStep
+    state: StageState
+    why: str
+
+
+def standings(checkpoint: Checkpoint, workflow: Workflow) -> list[Standing]:
+    """How the stages of a study stand, as `plan` knows it and the journal recorded it; nothing is done."""
+    recorded = checkpoint.state.stages
+    found = []
+    for step in plan(checkpoint, workflow):
+        last = recorded.get(step.stage.name)
+        if (
+            step.action == "run"
+            and last is not None
+            and last.finished
+            and last.status in {"failed", "blocked"}
+        ):
+            state: StageState = "failed" if last.status == "failed" else "blocked"
+            found.append(Standing(step, state, last.reason))
+        else:
+            found.append(Standing(step, _state(step), step.why))
+    return found
+
+
+def _state(step: PlanStep) -> StageState:
+    if step.action == "keep":
+        return "done" if step.stage.phase == "search" else "up to date"
+    if step.action == "disabled":
+        return "disabled"
+    return "might run" if step.action == "run_if_changed" else "would run"
+
+
 def absent_outputs(stage: Stage, checkpoint: Path) -> list[str]:
     """Required products of a stage that are not there."""
     return [ref.path for ref in stage.outputs if not ref.optional and not (checkpoint / ref.path).exists()]

@@ -49,6 +49,7 @@ def test_status_draws_the_tree_plainly(ari: Ari, small: Path) -> None:
         "nodes       5 (4 completed, 1 errored), depth 2",
         "metric      r2 (higher is better)",
         "best        node_best  r2 = 0.996  score 0.996",
+        "paper       14 would run: it has not been run yet",
         "",
         "● node_root  draft  r2 = 0.5  score 0.5",
         "├─ ● node_a  improve  r2 = 0.75  score 0.75",
