@@ -15,6 +15,7 @@ prints both without a stack trace.
     ├── ExecutionError (RuntimeError)       a command cannot be run at all
     │   └── SandboxError                    it cannot be contained as asked
     ├── EvaluationError (RuntimeError)      a node's result cannot be measured
+    ├── ModelError (RuntimeError)            a model service cannot be reached
     ├── PaperError (RuntimeError)           a paper cannot be written, or prints what was not measured
     └── SkillError (RuntimeError)           a skill or tool failed or does not exist
 """
@@ -78,6 +79,10 @@ class SandboxError(ExecutionError):
 
 class EvaluationError(AriError, RuntimeError):
     """A node's result cannot be measured."""
+
+
+class ModelError(AriError, RuntimeError):
+    """A model service cannot be reached."""
 
 
 class PaperError(AriError, RuntimeError):

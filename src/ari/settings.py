@@ -44,6 +44,9 @@ PROVIDERS: Final = (
 )
 """Whose models can be named: `offline`, or `<provider>/<model>` with one of the others."""
 
+RESELLERS: Final = ("llamacpp", "lmstudio", "openrouter", "siliconflow", "vllm")
+"""Providers whose own ids may begin with another provider's name (`google/gemma-3`)."""
+
 ENVIRONMENT_PREFIX: Final = "ARI_"
 OTHER_VARIABLES: Final = frozenset({"ARI_CHECKPOINT_DIR", "ARI_PYTHON", "ARI_ROOT", "ARI_RUN_TOKEN"})
 """Variables with the prefix that are no settings."""
@@ -67,6 +70,9 @@ _NUMBERS: Final = (
     "sr_conversations",
     "sr_depth",
     "sr_samples",
+    "model_timeout",
+    "model_retries",
+    "repairs",
 )
 
 
@@ -106,6 +112,19 @@ class Settings(BaseModel):
         pattern=r"^https?://[^\s/]",
         description="where the model is asked; default: its provider's address",
     )
+    model_timeout: float = Field(
+        120.0,
+        gt=0,
+        le=86_400,
+        description="seconds of silence after which a request to a model is given up",
+    )
+    model_retries: int = Field(4, ge=0, le=100, description="further attempts after a request that failed")
+    model_stream: bool = Field(False, description="ask for replies piece by piece (for slow connections)")
+    model_check: bool = Field(True, description="refuse a model that its endpoint does not list")
+    tool_calls: Literal["auto", "native", "text"] = Field(
+        "auto", description="how tools are offered: auto, native, or text (explained in the prompt)"
+    )
+    repairs: int = Field(3, ge=0, le=50, description="unusable replies in a row that a model may mend")
     nodes: int = Field(12, ge=1, le=100_000, description="experiments in the tree at most")
     parallel: int = Field(default_factory=_cores, ge=1, le=1024, description="experiments at a time")
     seed: int = Field(0, ge=0, lt=2**63, description="seed of everything that is drawn at random")
@@ -453,7 +472,9 @@ def _qualified(model: object, provider: object) -> object:
     """A model named without its provider (`qwen3:8b` with `"provider": "ollama"`) gets it in front."""
     if not isinstance(model, str) or provider not in PROVIDERS[1:] or model == OFFLINE:
         return model
-    return model if model.partition("/")[0] in PROVIDERS else f"{provider}/{model}"
+    head = model.partition("/")[0]
+    is_whole = head == provider or (head in PROVIDERS and provider not in RESELLERS)
+    return model if is_whole else f"{provider}/{model}"
 
 
 def _check_provider(settings: Settings, sources: Mapping[str, str]) -> None:

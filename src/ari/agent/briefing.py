@@ -14,6 +14,18 @@ INSTRUCTIONS = (
     "having measured it does not count. Finish with one or two sentences on what was done and found."
 )
 
+REMINDERS = {
+    "symbolic": (
+        "No formula has been handed in yet, so nothing of this counts. Work with the tools: call "
+        "submit_formula with the best formula you have; only then end with words."
+    ),
+    "command": (
+        "Nothing has been run yet, so nothing of this counts. Work with the tools: call run with a command "
+        "that measures, then emit_results; only then end with words."
+    ),
+}
+"""What a model is told that ends a node of this kind without having handed anything in."""
+
 EXPANSION_INSTRUCTIONS = (
     "You propose the next experiment below a finished node of a tree of experiments. Choose a label (draft: "
     "a new hypothesis; improve: refine the node; debug: mend a failed node; ablation: take one part out; "

@@ -6,27 +6,56 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.exceptions import AgentRunError
+from pydantic_ai.usage import UsageLimits
 
 from ari.agent.briefing import EXPANSION_INSTRUCTIONS, expansion_briefing
 from ari.agent.models import resolve_model
 from ari.agent.models.offline.expansion import propose
+from ari.agent.repairs import keep_raw_reply
 from ari.agent.task import Proposal
 
 
-def ask_for_proposal(facts: dict[str, Any], model: str, *, checkpoint: Path | None = None) -> Proposal:
+def ask_for_proposal(
+    facts: dict[str, Any],
+    model: str,
+    *,
+    checkpoint: Path | None = None,
+    for_node: str = "",
+    repairs: int = 0,
+) -> Proposal:
     """Ask the model; one that fails to answer is replaced by the offline researcher for this one step.
 
     Args:
         facts: What the model is told: the experiment, the node, its ancestors and children, the ideas.
         model: Name of the model.
-        checkpoint: The study.
+        checkpoint: The study; a proposal that was no use is kept in the records of the parent.
+        for_node: Id of the node that is to be.
+        repairs: How many proposals that are no use the model may mend.
+
+    Returns:
+        The proposal. One of the offline researcher in another model's place says so in its summary.
     """
-    purpose = f"expansion of {facts['node']['node_id']}"
+    parent = facts["node"]["node_id"]
+    purpose = f"proposal of {for_node} below {parent}"
     resolved = resolve_model(model, checkpoint=checkpoint, purpose=purpose)
-    agent = Agent(resolved, instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal)
-    try:
-        return asyncio.run(agent.run(expansion_briefing(facts))).output
-    except AgentRunError:
-        return propose(facts)
+    agent = Agent(resolved, instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal, retries=repairs)
+    limits = UsageLimits(request_limit=1 + repairs)
+
+    async def ask() -> Proposal:
+        async with resolved:
+            return (await agent.run(expansion_briefing(facts), usage_limits=limits)).output
+
+    with capture_run_messages() as messages:
+        try:
+            return asyncio.run(ask())
+        except AgentRunError as error:
+            reason = str(error)
+    shown = ""
+    if checkpoint is not None:
+        shown = keep_raw_reply(messages, checkpoint / "records" / parent / f"raw_reply_{for_node}.txt")
+    reason = f"its last reply was {shown!r}" if shown else reason
+    proposal = propose(facts)
+    summary = f"{proposal.summary} (Proposed by rule, for {model} gave no proposal: {reason})"
+    return proposal.model_copy(update={"summary": summary})

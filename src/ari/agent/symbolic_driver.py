@@ -17,6 +17,7 @@ from ari.settings import OFFLINE
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+    from ari.agent.loop import LoopEnd
     from ari.agent.task import NodeTask
     from ari.agents.symbolic_regression import AgentResult
     from ari.skills.session import NodeSession
@@ -34,12 +35,16 @@ def drives(task: NodeTask) -> bool:
     return looks_for_a_formula and task.model != OFFLINE and task.symbolic_driver == "agent"
 
 
-def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -> str:
+def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -> LoopEnd:
     """Search for the node's formula and hand it in.
+
+    Where no reply was of use, the last one is kept as it came (`records/<node_id>/raw_reply.txt`).
 
     Returns:
         What was done, in a sentence or two; where nothing was handed in, why.
     """
+    from ari.agent.loop import LoopEnd
+    from ari.agent.repairs import RAW_REPLY
     from ari.agents.symbolic_regression import Shape, Workbench, find_formula
     from ari.errors import SkillError
     from ari.skills import call_tool
@@ -47,11 +52,14 @@ def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -
 
     task, context = session.task, session.symbolic
     if context is None:
-        return "There are no data to search."
+        return LoopEnd(failure="there are no data to search")
+    last_reply = ""
     trace = records_dir / TRACE
     trace.unlink(missing_ok=True)
 
     def record(role: str, content: str) -> None:
+        nonlocal last_reply
+        last_reply = content if role == "assistant" else last_reply
         with trace.open("ab") as stream:
             stream.write(strict_dumps({"role": role, "content": content}) + b"\n")
 
@@ -78,14 +86,15 @@ def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -
             )
         )
         if result.best is None:
-            return f"No formula was found: {_account(result)}"
+            (records_dir / RAW_REPLY).write_text(last_reply, encoding="utf-8", errors="replace")
+            return LoopEnd(failure=f"no formula was found: {_account(result)}")
         formula = result.best.formula()
         note = f"{_account(result)} Origin of the best: {result.best.origin}."
         call_tool("symbolic", session, "submit_formula", {"formula": formula, "note": note})
     except (SRError, SkillError) as error:
-        return f"No formula could be handed in: {error}"
+        return LoopEnd(failure=f"no formula could be handed in: {error}")
     record("assistant", f"submit_formula({formula})")
-    return f"Submitted {formula}. {note}"
+    return LoopEnd(f"Submitted {formula}. {note}")
 
 
 def _question(task: NodeTask) -> str:

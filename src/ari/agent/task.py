@@ -44,6 +44,7 @@ class NodeTask(BaseModel):
     ancestors: tuple[Relative, ...] = Field(default=(), description="Root first, parent last.")
     seed: int = 0
     model: str = "offline"
+    repairs: int = 3
     search_work: int = 60_000
     symbolic_driver: Literal["agent", "loop"] = "agent"
     sr_shape: tuple[int, int, int, int] = (1, 2, 4, 2)

@@ -13,8 +13,9 @@ import resource
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ari.agent.models import key_mask
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.errors import AriError
 from ari.execution.child import (
@@ -26,6 +27,7 @@ from ari.execution.child import (
 from ari.formats.jsonio import strict_dumps
 
 if TYPE_CHECKING:
+    from ari.agent.loop import LoopEnd
     from ari.skills.session import NodeSession
 
 OUTCOME = "outcome.json"
@@ -53,7 +55,8 @@ def node_main(task_json: str, environment: dict[str, str]) -> None:
     started = time.monotonic()
     outcome = _guarded(task, records_dir)
     outcome = outcome.model_copy(update={"duration_s": round(time.monotonic() - started, 3)})
-    _write_atomically(records_dir / OUTCOME, strict_dumps(outcome.model_dump(mode="json"), indent=True))
+    document = key_mask(Path(task.checkpoint)).value(outcome.model_dump(mode="json"))
+    _write_atomically(records_dir / OUTCOME, strict_dumps(document, indent=True))
     os.close(presence)
 
 
@@ -66,7 +69,8 @@ def _guarded(task: NodeTask, records_dir: Path) -> NodeOutcome:
     except AriError as error:
         return errored(task.node_id, str(error))
     except Exception as error:  # noqa: BLE001 - one node's failure of any kind must never end the run
-        (records_dir / CRASH_LOG).write_text(traceback.format_exc(), encoding="utf-8")
+        text = key_mask(Path(task.checkpoint)).text(traceback.format_exc())
+        (records_dir / CRASH_LOG).write_text(text, encoding="utf-8")
         return errored(
             task.node_id, f"{type(error).__name__}: {error} (details in records/{task.node_id}/{CRASH_LOG})"
         )
@@ -83,23 +87,29 @@ def run_node(task: NodeTask) -> NodeOutcome:
     from ari.agent.models import resolve_model
     from ari.agent.symbolic_driver import drive_symbolic_node, drives
     from ari.evaluation.evaluator import evaluate_node
+    from ari.settings import OFFLINE
 
     session = build_session(task)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     model = resolve_model(task.model, checkpoint=Path(task.checkpoint), purpose=f"node {task.node_id}")
     if drives(task):
-        words = drive_symbolic_node(session, model, records_dir)
+        end = drive_symbolic_node(session, model, records_dir)
     else:
-        words = asyncio.run(run_node_loop(session, model, records_dir))
-    outcome = evaluate_node(task)
-    return _with_words(outcome, words)
+        # What the offline researcher says, it says for good.
+        repairs = 0 if task.model == OFFLINE else task.repairs
+        end = asyncio.run(run_node_loop(session, model, records_dir, repairs=repairs))
+    return _with_words(evaluate_node(task), end)
 
 
-def _with_words(outcome: NodeOutcome, words: str) -> NodeOutcome:
-    """Add the agent's closing words; where nothing was handed in they are the best reason there is."""
-    changes: dict[str, str] = {"what_was_done": outcome.what_was_done or words}
-    if outcome.error and not outcome.metrics and words:
-        changes["error"] = changes["eval_summary"] = f"{outcome.error}: {words}"
+def _with_words(outcome: NodeOutcome, end: LoopEnd) -> NodeOutcome:
+    """Add how the loop ended; where nothing was handed in that is the best reason there is."""
+    said = end.failure or end.words
+    changes: dict[str, Any] = {"what_was_done": outcome.what_was_done or said}
+    if outcome.error and not outcome.metrics and said:
+        changes["error"] = changes["eval_summary"] = f"{outcome.error}: {said}"
+    elif end.failure:
+        # What was handed in before was measured all the same.
+        changes["concerns"] = [*outcome.concerns, end.failure]
     return outcome.model_copy(update=changes)
 
 

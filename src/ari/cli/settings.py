@@ -1,4 +1,4 @@
-"""`ari settings`: what is set, where it comes from, and whether it can be used."""
+"""`ari settings`: what is set, where it comes from, and whether it can be used, the model included."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from ari.cli.common import JsonOption, note, print_json
 
 if TYPE_CHECKING:
+    from ari.agent.models.trial import Trial
     from ari.settings import Loaded
 
 ACTIONS = ("show", "check")
@@ -35,14 +36,18 @@ def settings(
     From weak to strong: defaults, the user's file, the checkpoint's settings.json, ARI_* variables (also
     from .env files), the command line.
 
-    `check` ends with status 1 where a setting looks wrong and 2 where one cannot be used.
+    `check` also asks the model one tiny thing and says what works: whether its service answers and knows it,
+    replies, tool calls, structured output, and how long that takes. It ends with status 1 where something
+    looks wrong or does not work, and 2 where a setting cannot be used.
     """
     if action not in ACTIONS and checkpoint is None:
         action, checkpoint = "show", Path(action)
     if action not in ACTIONS:
         raise typer.BadParameter(f"{action!r} is neither {' nor '.join(ACTIONS)}")
     loaded = _load(checkpoint)
-    return _check(loaded, as_json=as_json) if action == "check" else _show(loaded, as_json=as_json)
+    return (
+        _check(loaded, checkpoint, as_json=as_json) if action == "check" else _show(loaded, as_json=as_json)
+    )
 
 
 def _show(loaded: Loaded, *, as_json: bool) -> int:
@@ -63,12 +68,34 @@ def _show(loaded: Loaded, *, as_json: bool) -> int:
     return 0
 
 
-def _check(loaded: Loaded, *, as_json: bool) -> int:
+def _check(loaded: Loaded, checkpoint: Path | None, *, as_json: bool) -> int:
+    from ari.agent.models.trial import try_model
+
+    trial = try_model(loaded.settings.model, checkpoint=checkpoint)
     if as_json:
-        print_json({"findings": list(loaded.warnings)})
+        print_json({"findings": list(loaded.warnings), "model": trial.to_document()})
     else:
         print("\n".join(loaded.warnings) or "every setting can be used")
-    return 1 if loaded.warnings else 0
+        print("\n".join(_report(trial)))
+    return 1 if loaded.warnings or not trial.works else 0
+
+
+def _report(trial: Trial) -> list[str]:
+    """What works of the model, a line each."""
+    if not trial.address:
+        return [f"model: {trial.model} (needs no service)"]
+    answers = {True: "yes", False: "no", None: "it does not say"}
+    lines = [f"model: {trial.model} at {trial.address}"]
+    rows = [("answers", answers[trial.reachable]), ("knows the model", answers[trial.known])]
+    if trial.reply:
+        called = {"native": "native", "text": "explained in the prompt, read from the text", "none": "no"}
+        rows += [
+            ("replies", f"yes, after {trial.latency_s:.1f} s"),
+            ("tool calls", called[trial.tool_calls]),
+            ("structured output", answers[trial.structured_output]),
+        ]
+    lines += [f"  {name + ':':<19} {value}" for name, value in rows]
+    return lines if trial.works else [*lines, f"fault: {trial.fault}", f"  {trial.cure}"]
 
 
 def _load(checkpoint: Path | None) -> Loaded:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ari.agent.ideas import DataProfile
 from ari.agent.models import check_model
+from ari.agent.models.preflight import verify_model
 from ari.checkpoint import Checkpoint
 from ari.checkpoint.files import atomic_write
 from ari.checkpoint.store import file_sha256
@@ -35,7 +36,7 @@ from ari.pipeline.experiment_spec import (
 )
 from ari.pipeline.metric_spec import CONTRACT_NAME, mint_contract
 from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
-from ari.settings import Settings
+from ari.settings import OFFLINE, Settings
 
 SYMBOLIC_METRICS: Mapping[str, bool] = {
     "nrmse": False,
@@ -110,6 +111,7 @@ def create_study(
 
     Raises:
         ExperimentError: When the experiment cannot be run as written.
+        ConfigError: When the model cannot be used; nothing has been paid for then.
         CheckpointError: When the checkpoint cannot be created.
     """
     check_model(settings.model)
@@ -121,6 +123,8 @@ def create_study(
     if experiment.kind == "command":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
     _check_workflow(source.parent)
+    if settings.model != OFFLINE:
+        verify_model(settings.model)
     path = output or next_output(experiment.title)
     existed = path.exists()
     try:

@@ -61,6 +61,7 @@ class Planner:
         experiment: What is studied.
         ideas: Entries of `idea.json`, strongest first.
         model: Name of the model that proposes.
+        repairs: How many unusable proposals the model may mend.
         seed: Seed of the study.
         limits: Where the tree stops growing.
         rule: The stagnation rule.
@@ -70,6 +71,7 @@ class Planner:
     experiment: Experiment
     ideas: Sequence[Mapping[str, Any]]
     model: str
+    repairs: int
     seed: int
     limits: SearchLimits
     rule: StagnationRule
@@ -120,7 +122,9 @@ class Planner:
         from ari.agent.expansion import ask_for_proposal
 
         facts = self._facts(parent, view, checkpoint, idea_index)
-        proposal = ask_for_proposal(facts, self.model, checkpoint=checkpoint.path)
+        proposal = ask_for_proposal(
+            facts, self.model, checkpoint=checkpoint.path, for_node=node_id(order), repairs=self.repairs
+        )
         plan = dict(proposal.plan) | {"summary": proposal.summary}
         return PlannedNode(node_id(order), parent.id, parent.depth + 1, proposal.label, order, plan)
 

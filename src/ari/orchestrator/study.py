@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from ari.agent.models.preflight import verify_model
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.checkpoint import Checkpoint, NodeState
 from ari.checkpoint.store import utc_now
@@ -36,7 +37,7 @@ from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search
 from ari.orchestrator.tasks import node_task
 from ari.orchestrator.workers import WorkerPool, read_outcome, warm_up
 from ari.pipeline.experiment_spec import Experiment
-from ari.settings import Settings, load
+from ari.settings import OFFLINE, Settings, load
 
 EventListener = Callable[[Mapping[str, Any], Checkpoint], None]
 
@@ -126,7 +127,7 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     settings = load(options=given).settings
     parallel_given = options.parallel is not None or options.parent is not None
     with stop_on_signals() as stop:
-        warm_up()
+        warm_up(settings.model)
         prepared = create_study(
             options.experiment, output, settings, parallel_given=parallel_given, inherited=inherited
         )
@@ -162,7 +163,7 @@ def resume(
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
     with stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as checkpoint:
-        warm_up()
+        warm_up(str(checkpoint.state.settings.get("model", OFFLINE)))
         checkpoint.verify_data_hashes(checkpoint.path)
         _verify_source(checkpoint)
         document = dict(checkpoint.state.settings)
@@ -176,6 +177,8 @@ def resume(
         if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
             study.warnings.append("the study had already ended; nothing was left to do")
             return study.result(checkpoint.state.finished, interrupted=False)
+        if settings.settings.model != OFFLINE:
+            verify_model(settings.settings.model, checkpoint=checkpoint.path)
         return study.run(resumed=True)
 
 
@@ -224,6 +227,7 @@ class Study:
             experiment=experiment,
             ideas=ideas,
             model=settings.model,
+            repairs=settings.repairs,
             seed=settings.seed,
             limits=self._limits,
             rule=StagnationRule(

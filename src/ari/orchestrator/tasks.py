@@ -32,6 +32,7 @@ def node_task(
         ancestors=tuple(ancestors),
         seed=settings.seed * 1_000_003 + node.order,
         model=settings.model,
+        repairs=settings.repairs,
         search_work=settings.search_work,
         symbolic_driver=settings.symbolic_driver,
         sr_shape=settings.sr_shape,

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.agent.worker import OUTCOME, errored, node_main
 from ari.errors import ExecutionError
+from ari.settings import OFFLINE
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
@@ -44,10 +45,24 @@ PRELOAD = (
 """Loaded once in the fork server, so that a node's process starts in milliseconds."""
 
 
-def warm_up() -> None:
-    """Start the fork server, which loads the libraries while the caller goes on."""
+FOR_SERVICES = (
+    "ari.agent.models.service",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai_compatible",
+)
+"""Loaded too where a model service is asked: half a second of every node."""
+
+
+def warm_up(model: str = OFFLINE) -> None:
+    """Start the fork server, which loads the libraries while the caller goes on.
+
+    Args:
+        model: Who drives the nodes.
+    """
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # the agent library greets on terminals
-    multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOAD))
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        [*PRELOAD, *(() if model == OFFLINE else FOR_SERVICES)]
+    )
     with _interrupts_ignored():
         multiprocessing.forkserver.ensure_running()
 

@@ -102,8 +102,12 @@ class LoopbackServer:
     ) -> None:
         self.stopping.set()
         self._server.shutdown()
-        self._server.server_close()
         self._thread.join()
+        self.close()
+
+    def close(self) -> None:
+        """Give the port back; only needed for a server that was never started."""
+        self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):

@@ -310,7 +310,8 @@ def test_settings_show_origin_and_mask_secrets(
 
 
 def test_settings_check(ari: Ari, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ari("settings", "check").out == "every setting can be used\n"
+    said = "every setting can be used\nmodel: offline (needs no service)\n"
+    assert ari("settings", "check").out == said
     monkeypatch.setenv("ARI_NODE", "3")
     answer = ari("settings", "check")
     assert answer.status == 1

@@ -96,6 +96,19 @@ class Endpoint:
         return f"{self.provider.name}/{self.model}"
 
 
+def split_name(name: str) -> tuple[Provider, str]:
+    """The provider of a model, and the provider's own id of it.
+
+    Raises:
+        ConfigError: When it is not named `<provider>/<model>` with a provider that there is.
+    """
+    head, _, model = name.partition("/")
+    if head not in SERVICES or not model:
+        others = ", ".join(f"{known}/<model>" for known in SERVICES)
+        raise ConfigError(f"there is no model {name!r}", cure=f"Available: offline, {others}.")
+    return SERVICES[head], model
+
+
 def endpoint_of(name: str, environment: Mapping[str, str], *, base_url: str | None = None) -> Endpoint:
     """Find where a model is asked.
 
@@ -107,13 +120,14 @@ def endpoint_of(name: str, environment: Mapping[str, str], *, base_url: str | No
     Raises:
         ConfigError: When there is no such provider, or its key is missing.
     """
-    head, slash, model = name.partition("/")
-    provider = SERVICES.get(head)
-    if provider is None or not slash or not model:
-        others = ", ".join(f"{known}/<model>" for known in SERVICES)
-        raise ConfigError(f"there is no model {name!r}", cure=f"Available: offline, {others}.")
+    provider, model = split_name(name)
     elsewhere = base_url or environment.get(provider.base_url_variable)
-    key = next((environment[v] for v in provider.key_variables if environment.get(v)), "")
+    key = next((environment[v].strip() for v in provider.key_variables if environment.get(v)), "")
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"the key for {name} ({' or '.join(provider.key_variables)}) holds characters that no key has",
+            cure="Copy it again; line breaks and quotation marks often slip in.",
+        )
     if not key and provider.needs_key and not elsewhere:
         raise ConfigError(
             f"no key for {name}: {' or '.join(provider.key_variables)} is not set",
