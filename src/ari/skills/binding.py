@@ -13,6 +13,7 @@ from ari.skills.catalogue import CATALOGUE
 if TYPE_CHECKING:
     from ari.checkpoint import Checkpoint
     from ari.pipeline.experiment_spec import Experiment
+    from ari.skills.benchmark.server import ResultsSession
     from ari.skills.idea.server import IdeaSession
     from ari.skills.session import DataSession, NodeSession, WorkSession
     from ari.skills.stage import StageSession
@@ -62,6 +63,8 @@ def bind(skill: str, binding: Binding) -> object:
         AriError: When what it names cannot be used.
     """
     check_options(skill, binding)
+    if skill == "benchmark":
+        return _results(binding)
     if skill == "coding":
         return _work(binding)
     if skill == "symbolic":
@@ -139,6 +142,16 @@ def _experiment_of(checkpoint: Checkpoint) -> Experiment:
             f"{checkpoint.path} does not record its experiment", cure="Name a study that `ari run` has made."
         )
     return Experiment.model_validate(recorded)
+
+
+def _results(binding: Binding) -> ResultsSession:
+    from ari.skills.benchmark.server import ResultsSession
+
+    if binding.checkpoint is not None and binding.work_dir is not None:
+        raise ConfigError("--checkpoint and --work-dir exclude each other", cure="Give one of them.")
+    if binding.work_dir is not None and not binding.work_dir.is_dir():
+        raise ConfigError(f"{binding.work_dir} is no directory", cure="Name a folder of results.")
+    return ResultsSession(_checkpoint(binding) if binding.checkpoint is not None else binding.work_dir)
 
 
 def _work(binding: Binding) -> WorkSession:

@@ -43,6 +43,11 @@ class SkillInfo:
 
 _ALL = (
     SkillInfo(
+        "benchmark",
+        "which configuration is best, and whether two of them differ",
+        takes=("checkpoint", "work-dir"),
+    ),
+    SkillInfo(
         "coding",
         "files of a folder, contained commands and tests, results with their provenance",
         needs=(("work-dir",),),
