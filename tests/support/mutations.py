@@ -68,14 +68,15 @@ def plant_faults(tex: str, science_data: Mapping[str, Any], others: Sequence[flo
     Args:
         tex: A paper whose numbers are right.
         science_data: Its registry; the `value` of an assertion is taken for the truth.
-        others: Values of other nodes, one of which a writer could take by mistake.
+        others: Values that a writer could take by mistake, beside those of the same metric of other nodes.
 
     Yields:
         Papers with a single wrong number each. Changes that stay within the tolerance are none.
     """
     for target in _targets(tex, science_data):
         seen: set[str] = set()
-        for kind, replacement in _mutations(target, others):
+        near = [*others, *_of_other_nodes(target.assertion, science_data)]
+        for kind, replacement in _mutations(target, near):
             text, drop = replacement
             end = target.start + len(target.text)
             if text in seen or not _leaves_tolerance(target, text, drop):
@@ -213,6 +214,18 @@ def _assertions(science_data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]
     return found
 
 
+def _of_other_nodes(assertion: Mapping[str, Any], science_data: Mapping[str, Any]) -> list[float]:
+    """What other configurations have where an assertion takes its value from."""
+    place = assertion.get("operands", {}).get("value", {})
+    family, _, metric = str(place.get("metric_path", "")).partition(".")
+    found = []
+    for configuration in science_data.get("configurations", []):
+        value = (configuration.get(family) or {}).get(metric) if family == "metrics" else None
+        if configuration.get("node_id") != place.get("node_id") and isinstance(value, (int, float)):
+            found.append(float(value))
+    return found
+
+
 def _targets(tex: str, science_data: Mapping[str, Any]) -> Iterator[_Target]:
     """The literals that anchors stand for: the one on the anchor's line (or the next text) with its value."""
     assertions = _assertions(science_data)
@@ -221,7 +234,6 @@ def _targets(tex: str, science_data: Mapping[str, Any]) -> Iterator[_Target]:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     taken: set[int] = set()
-    done: set[str] = set()
     for number, line in enumerate(lines):
         comment = re.search(r"(?<!\\)%", line)
         if comment is None:
@@ -229,9 +241,8 @@ def _targets(tex: str, science_data: Mapping[str, Any]) -> Iterator[_Target]:
         for claim, numeric in _ANCHORED.findall(line[comment.start() :]):
             key = f"{claim}:{numeric}"
             assertion = assertions.get(key)
-            if assertion is None or key in done or not isinstance(assertion.get("value"), (int, float)):
+            if assertion is None or not isinstance(assertion.get("value"), (int, float)):
                 continue
-            done.add(key)
             place = number
             if not line[: comment.start()].strip():
                 place = next(i for i in range(number + 1, len(lines)) if re.match(r"\s*[^%\s]", lines[i]))
@@ -290,15 +301,25 @@ def _mutations(target: _Target, others: Sequence[float]) -> Iterator[tuple[str, 
         for replacement in change(text):
             if replacement != text:
                 yield kind, (replacement, "")
-    places = len(text.partition(".")[2].rstrip("0")) if "." in text and "\\" not in text else 1
     for other in others:
-        if not math.isclose(other, target.value, rel_tol=1e-3) and abs(other) < 1e6:
-            yield "value of another node", (f"{other:.{min(max(places, 1), 6)}f}", "")
+        if not math.isclose(other, target.value, rel_tol=1e-3):
+            yield "value of another node", (_printed_as(text, other), "")
     if target.percent and target.value:
         yield "fraction for percent", (f"{target.value / 100:.4g}", "percent")
         yield "percent sign lost", (text, "percent")
     elif "\\" not in text and target.assertion.get("unit") in ("", None):
         yield "percent for plain number", (text, "add")
+
+
+def _printed_as(text: str, value: float) -> str:
+    """A value the way that a literal is printed: a power of ten, or as many places behind the point."""
+    power = re.search(r"\\(times|cdot)\s*10", text)
+    if power is not None:
+        mantissa, exponent = f"{value:.{len(text[: power.start()].strip().partition('.')[2])}e}".split("e")
+        return f"{mantissa} \\{power.group(1)} 10^{{{int(exponent)}}}"
+    places = len(text.partition(".")[2])
+    shown = f"{value:.{min(max(places, 1), 12)}f}"
+    return shown if float(shown) or not value else f"{value:.4g}"
 
 
 def _swapped(text: str) -> Iterator[str]:
