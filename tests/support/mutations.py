@@ -103,8 +103,8 @@ def plant_formula_faults(
 ) -> Iterator[Fault]:
     r"""Plant one fault after the other in the formulas that a paper prints.
 
-    Found are the texts in `\path` that are a formula but for the rounding of its numbers, and what stands
-    below the marks `% EQUATION:` and `% FORMULA:`.
+    Found are the texts in `\path` and `\texttt` that are a formula but for the rounding of its numbers, and
+    what stands below the marks `% EQUATION:` and `% FORMULA:`.
 
     Args:
         tex: A paper whose formulas are right.
@@ -115,12 +115,12 @@ def plant_formula_faults(
         Papers with one wrong formula each.
     """
     shapes = {_shape(text) for text in formulas.values()}
-    for match in re.finditer(r"\\path\{(?:\w+ = )?(?P<text>[^{}]+)\}", tex):
+    for match in re.finditer(r"\\(?:path|texttt)\{(?:\w+ = )?(?P<text>[^{}]+)\}", tex):
         line = tex[tex.rfind("\n", 0, match.start()) + 1 : tex.find("\n", match.end())]
         row = re.match(r"\\texttt\{([\w\\]+)\} &", line)
         node = row.group(1).replace("\\", "") if row else ""
         text = match.group("text")
-        if _shape(text) not in shapes or (_shape(text) == "#" and node not in formulas):
+        if not _is_formula(_shape(text), shapes) or (_shape(text) == "#" and node not in formulas):
             continue
         right = {_rounded(t) for t in ([formulas[node]] if node in formulas else formulas.values())}
         changes = list(_formula_changes(text))
@@ -154,6 +154,12 @@ _PLAIN_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 
 def _shape(formula: str) -> str:
     return re.sub(r"\s", "", _PLAIN_NUMBER.sub("#", formula))
+
+
+def _is_formula(shape: str, shapes: Iterable[str]) -> bool:
+    """Whether a text has the shape of a formula, or of a part of one."""
+    part = re.sub(r"^-?\(?|\)$", "", shape) if shape.startswith("-(") else shape
+    return shape in shapes or (re.search(r"[-+*/]", part) is not None and any(part in s for s in shapes))
 
 
 def _rounded(formula: str) -> str:

@@ -58,6 +58,13 @@ def test_a_wrong_formula_is_reported_with_the_recorded_one(tmp_path: Path) -> No
     assert error.line and error.fix
 
 
+@pytest.mark.parametrize("text", ["a**1.6", "T = a**1.6", r"a\textasciicircum{}1.6", "2*a**1.5"])
+def test_a_wrong_formula_in_typewriter_letters_is_found(text: str, tmp_path: Path) -> None:
+    (error,) = _with(written_study("kepler", tmp_path), rf"The law \texttt{{{text}}} holds.")
+    assert error.kind == "numeric_mismatch"
+    assert error.evidence is not None and error.evidence.formula == "a**1.5"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -66,6 +73,9 @@ def test_a_wrong_formula_is_reported_with_the_recorded_one(tmp_path: Path) -> No
         r"The files \path{experiments/node_0000/formula.json} and \path{a/results.json} hold it.",
         r"A run with \path{seed=42} and \path{-O3} says \path{a**1.6: no}.",
         r"The input \path{incl} is not needed; \path{42} is a seed.",
+        r"With \texttt{numpy 2.4.6} and \texttt{seed*2}, \texttt{GFlops/s} is \texttt{1.6}.",
+        r"It lies in \texttt{a-1.json}.",
+        r"It reads \texttt{a**1.5}, or \texttt{T = a\textasciicircum{}1.5}.",
         "% It does not read \\path{a**1.6}.\n",
         "\\begin{verbatim}\n\\path{a**1.6}\n\\end{verbatim}",
         r"The law \verb|\path{a**1.6}| is not set.",
@@ -73,6 +83,28 @@ def test_a_wrong_formula_is_reported_with_the_recorded_one(tmp_path: Path) -> No
 )
 def test_what_is_right_or_no_formula_gives_no_finding(tmp_path: Path, text: str) -> None:
     assert _with(written_study("kepler", tmp_path), text) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "count"),
+    [
+        (r"node\_0000 & \path{a**1.5}", 0),
+        (r"node\_0000 & without \path{a}: \path{a**1.5}", 0),
+        (r"node\_0000 & \path{a**1.5} and not \path{0.998*a**1.501}", 1),
+        (r"node\_0000 & \path{a**1.6}", 1),
+        (r"node\_0000 & without \path{a}: \path{a**1.6}", 1),
+        (r"node\_0000 & without \path{a}: \path{0.998*a**1.501}", 1),
+        (r"node\_0000 & \path{a}", 1),
+        (r"node\_0000 & \path{a**1.5} and not \path{3*a**1.501}", 1),
+        (r"node\_0000 & with \path{-O3} in \path{formula.json}", 0),
+        (r"fit & \path{0.998*a**1.501}", 0),
+        (r"fit & \path{0.997*a**1.501}", 1),
+    ],
+)
+def test_a_row_that_names_a_node_prints_its_formula(tmp_path: Path, row: str, count: int) -> None:
+    table = f"\\begin{{tabular}}{{ll}}\n{row} \\\\\n\\end{{tabular}}"
+    errors = _with(written_study("kepler", tmp_path), table)
+    assert [error.kind for error in errors] == ["numeric_mismatch"] * count
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-r"""Formulas that stand in the text as they are, `\path{0.55*infected}`: each must be one that was recorded.
+r"""Formulas that stand in the text as they are, `\path{0.55*x}` or `\texttt{0.55*x}`: each must be recorded.
 
-Where a row of a table or a sentence names nodes, the formula must be that of one of them. Elsewhere it may be
-the formula of any node, or a part of one, as an ablation takes it out. Numbers may be rounded to three digits
-or more and operands may be reordered; the recorded formula, rounded as the printed one is, must simplify to
-the same. What is no formula of the study's variables (a file name, a command, a message) is not read.
+Where a row of a table names a node, one of its formulas must be that of the node. Elsewhere a formula must be
+that of a node (of one that is named, where the sentence names any), or a part of one, as an ablation takes it
+out. Numbers may be rounded to three digits or more and operands may be reordered; the recorded formula,
+rounded as the printed one is, must simplify to the same. What is no formula of the study's variables (a file
+name, a command, a message) is not read.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from sr_harness.engine import Expression
 
 _PATH = re.compile(r"\\path\s*\{([^{}]*)\}")
+_TYPED = re.compile(r"\\texttt\s*\{((?:[^{}]|\{\})*)\}")
+_ESCAPES = {r"\allowbreak{}": "", r"\textasciicircum{}": "^", r"\_": "_", r"\%": "%"}
 _ROW_END = re.compile(r"\\\\|\\(?:top|mid|bottom)rule\b|\\hline\b")
 _SENTENCE_END = re.compile(r"[.!?][)\]}'\"]*\s|\n[ \t]*\n|\\item\b|\\(?:sub)*section\b|\\begin\b|\\end\b")
+_OPERATOR = re.compile(r"[-+*/(]|\\textasciicircum")
 _TARGET = re.compile(r"^\s*[^\W\d]\w*\s*=(?!=)\s*")
 _LITERAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NAME = re.compile(r"[\w.:-]*\w")
@@ -33,23 +37,25 @@ _LEAST_DIGITS, _MOST_DIGITS = 3, 17
 
 
 class _Shown(NamedTuple):
-    r"""A text in `\path` that may be a formula.
+    r"""A text in `\path` or `\texttt` that may be a formula.
 
     Attributes:
         text: The text as it stands in the file, without the left side of an equation.
         start: Where the command begins.
         nodes: Nodes that its row or sentence names.
-        alone: Whether it is the only one in a row of a table that names one node.
+        row: Where its row begins, in a table, where that names one node; None for what is typed.
+        typed: Whether it stands in `\texttt`, as names and values do.
     """
 
     text: str
     start: int
     nodes: tuple[str, ...]
-    alone: bool
+    row: int | None
+    typed: bool
 
 
 def check_texts(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str, Any]) -> list[GateFinding]:
-    r"""Compare every formula in a `\path` with what the nodes recorded.
+    r"""Compare every formula in a `\path` or `\texttt` with what the nodes recorded.
 
     Args:
         links: The links of the paper.
@@ -60,17 +66,16 @@ def check_texts(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str,
     Returns:
         One `numeric_mismatch` per formula that is another.
     """
-    if "\\path" not in links.paper.source:
+    if not any(command in links.paper.source for command in ("\\path", "\\texttt")):
         return []
     recorded = _recorded(study, science_data)
     if not recorded:
         return []
     library = _Library(recorded, _inputs(science_data))
     found = []
-    for shown in _shown(links.paper, recorded):
-        right = library.right_formula(shown)
-        if right is not None:
-            found.append(_wrong(links, shown, right, recorded[right]))
+    shown = list(_shown(links.paper, recorded))
+    for wrong, node_id in library.wrong(shown):
+        found.append(_wrong(links, wrong, node_id, recorded[node_id]))
     return found
 
 
@@ -105,17 +110,32 @@ def _inputs(science_data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _shown(paper: PaperText, recorded: Mapping[str, str]) -> Iterator[_Shown]:
-    for match in _PATH.finditer(paper.source, paper.body.start, paper.body.end):
+    for match in _candidates(paper):
         start = match.start()
+        typed = match.re is _TYPED
         hidden = paper.verbatim.find(start)
         if hidden != Span(*match.span()) and paper.uncommented[start : match.end()] != match.group():
             continue  # in a comment or in verbatim text
         table = paper.tables.find(start)
         unit = _around(paper, start, table or paper.body, _ROW_END if table is not None else _SENTENCE_END)
-        text = paper.source[unit.start : unit.end].replace(r"\allowbreak{}", "").replace(r"\_", "_")
+        text = _unescaped(paper.source[unit.start : unit.end])
         named = tuple(dict.fromkeys(name for name in _NAME.findall(text) if name in recorded))
-        alone = table is not None and len(named) == 1 and len(_PATH.findall(text)) == 1
-        yield _Shown(_TARGET.sub("", match.group(1)).strip(), start, named, alone)
+        row = unit.start if not typed and table is not None and len(named) == 1 else None
+        shown = _unescaped(match.group(1)) if typed else match.group(1)
+        yield _Shown(_TARGET.sub("", shown).strip(), start, named, row, typed)
+
+
+def _candidates(paper: PaperText) -> Iterator[re.Match[str]]:
+    yield from _PATH.finditer(paper.source, paper.body.start, paper.body.end)
+    for match in _TYPED.finditer(paper.source, paper.body.start, paper.body.end):
+        if _OPERATOR.search(match.group(1)):
+            yield match
+
+
+def _unescaped(text: str) -> str:
+    for escape, meaning in _ESCAPES.items():
+        text = text.replace(escape, meaning)
+    return text
 
 
 def _around(paper: PaperText, place: int, within: Span, end: re.Pattern[str]) -> Span:
@@ -145,34 +165,63 @@ class _Library:
         self._read: dict[str, Expression | None] = {}
         self._rounded: dict[tuple[str, int], Expression | None] = {}
 
-    def right_formula(self, shown: _Shown) -> str | None:
-        """The node whose formula a text should be; None where it is right, or no formula."""
+    def wrong(self, shown: Iterable[_Shown]) -> Iterator[tuple[_Shown, str]]:
+        """Find the texts that are another formula than they should be, each with the node that tells."""
+        rows: dict[int, list[_Shown]] = {}
+        for text in shown:
+            if text.row is not None:
+                rows.setdefault(text.row, []).append(text)
+            elif (node := self._right(text)) is not None:
+                yield text, node
+        for texts in rows.values():
+            yield from self._wrong_in_row(texts)
+
+    def _wrong_in_row(self, texts: Sequence[_Shown]) -> Iterator[tuple[_Shown, str]]:
+        (node,) = texts[0].nodes
+        formula = self._recorded[node]
+        read = [text for text in texts if self._is_formula(text)]
+        if self._parse(formula) is None or not read:
+            return
+        other = [text for text in read if not self._same(text.text, formula)]
+        if len(other) == len(read):
+            yield min(read, key=lambda text: _distance(text.text, formula)), node
+            return
+        for text in other:
+            if (right := self._right(text._replace(row=None))) is not None:
+                yield text, right
+
+    def _right(self, shown: _Shown) -> str | None:
+        """The node whose formula a text should be; None where it is one, a part of one, or no formula."""
         from sr_harness.engine import variables
 
         printed = self._parse(shown.text)
-        named = [node for node in shown.nodes if self._parse(self._recorded[node]) is not None]
-        if printed is None or not self._is_formula(shown, printed, named):
+        if printed is None or not self._is_formula(shown):
             return None
-        pool = named or list(self._recorded)
-        digits = _digits(shown.text)
-        if any(self._same(printed, self._recorded[node], digits) for node in pool):
+        pool = self._named(shown) or list(self._recorded)
+        if any(self._same(shown.text, self._recorded[node]) for node in pool):
             return None
-        part = bool(variables(printed)) and not shown.alone
-        if part and any(
-            self._holds(text, printed, digits) for text in dict.fromkeys(self._recorded.values())
-        ):
+        texts = dict.fromkeys(self._recorded.values())
+        if variables(printed) and any(self._holds(text, shown.text) for text in texts):
             return None
         return min(pool, key=lambda node: _distance(shown.text, self._recorded[node]))
 
-    def _is_formula(self, shown: _Shown, printed: Expression, named: Sequence[str]) -> bool:
-        """Whether a text that can be read as a formula is meant as one."""
+    def _named(self, shown: _Shown) -> list[str]:
+        return [node for node in shown.nodes if self._parse(self._recorded[node]) is not None]
+
+    def _is_formula(self, shown: _Shown) -> bool:
+        """Whether a text can be read as a formula and is meant as one."""
         from sr_harness.engine import variables
 
+        printed = self._parse(shown.text)
+        if printed is None:
+            return False
         names = set(variables(printed))
-        if shown.alone:
+        if shown.row is not None:
             return not names or bool(names & self._names)
+        if not names and shown.typed:
+            return False
         if not names:  # a number, such as that of a seed, unless a node was left with nothing but a number
-            return any(self._is_number(node) for node in named)
+            return any(self._is_number(node) for node in self._named(shown))
         return printed.op != "var" and names <= self._names
 
     @cached_property
@@ -199,17 +248,19 @@ class _Library:
                 self._read[text] = None
         return self._read[text]
 
-    def _same(self, printed: Expression, recorded: str, digits: int) -> bool:
+    def _same(self, text: str, recorded: str) -> bool:
         from sr_harness.engine import simplify
 
-        exact, rounded = self._parse(recorded), self._round(recorded, digits)
-        if exact is None or rounded is None:
+        printed, exact = self._parse(text), self._parse(recorded)
+        rounded = self._round(recorded, _digits(text))
+        if printed is None or exact is None or rounded is None:
             return False
         if printed in (exact, rounded):
             return True
-        return sorted(_leaves(printed)) in (sorted(_leaves(exact)), sorted(_leaves(rounded))) and simplify(
-            printed
-        ) in (simplify(exact), simplify(rounded))
+        return any(
+            sorted(_leaves(printed)) == sorted(_leaves(right)) and simplify(printed) == simplify(right)
+            for right in (exact, rounded)
+        )
 
     def _round(self, text: str, digits: int) -> Expression | None:
         from sr_harness.engine import render
@@ -220,12 +271,15 @@ class _Library:
             self._rounded[key] = self._parse(render(exact, digits=digits)) if exact is not None else None
         return self._rounded[key]
 
-    def _holds(self, recorded: str, part: Expression, digits: int) -> bool:
+    def _holds(self, recorded: str, text: str) -> bool:
         """Whether a text is a part of a formula: a term or factor, or anything below one."""
         from sr_harness.tools.parts import parts_of
 
+        part = self._parse(text)
+        if part is None:
+            return False
         bare = part.args[0] if part.op == "neg" else part
-        for whole in (self._parse(recorded), self._round(recorded, digits)):
+        for whole in (self._parse(recorded), self._round(recorded, _digits(text))):
             if whole is None:
                 continue
             if bare != whole and bare in _below(whole):
