@@ -13,6 +13,7 @@ exception of the same meaning, so that a caller who knows nothing of this packag
     │   └── AlignmentError                  its arrays do not lie on the same axes
     ├── FitError (ValueError)               a formula cannot be fitted to these data
     ├── ProblemError (ValueError)           data and target do not make a discovery problem
+    │   └── UnknownChoiceError              a variable, axis or strategy is asked for that does not exist
     ├── ToolError (ValueError)              a symbolic tool was called with arguments it cannot use
     └── BenchmarkError (ValueError)         a benchmark cannot be run as asked
 """
@@ -77,6 +78,10 @@ class FitError(SRError, ValueError):
 
 class ProblemError(SRError, ValueError):
     """Data and target do not make a discovery problem."""
+
+
+class UnknownChoiceError(ProblemError):
+    """A variable, an axis or a strategy is asked for that does not exist; the message names those that do."""
 
 
 class ToolError(SRError, ValueError):

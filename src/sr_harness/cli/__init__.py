@@ -1,9 +1,9 @@
 """The command line `sr-harness`: one module a command, and one way to report errors and exit.
 
-Exit status: 0 done; 1 a finding, or a goal that was not reached; 2 misuse; 130 interrupted. Errors go to
-standard error as one message that says what, where, why and what to do, without a stack trace unless
-`--debug` is given. Results go to standard output. A command module has a function `register(app)`, and its
-command returns its exit status.
+Exit status: 0 done; 1 a finding, or a goal that was not reached; 2 misuse (an option, a file or a name that
+does not exist); 130 interrupted. Errors go to standard error as one message that says what, where, why and
+what to do, without a stack trace unless `--debug` is given. Results go to standard output. A command module
+has a function `register(app)`, and its command returns its exit status.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _never_fail_on_characters() -> None:
 
 
 def _report(error: Exception) -> int:
-    from sr_harness.errors import SRError
+    from sr_harness.errors import SRError, UnknownChoiceError
 
     if isinstance(error, typer.Abort):
         _complain("nothing was done")
@@ -102,7 +102,7 @@ def _report(error: Exception) -> int:
         return EXIT_MISUSE
     if isinstance(error, (SRError, OSError)):
         _complain(str(error))
-        return EXIT_FINDING
+        return EXIT_MISUSE if isinstance(error, UnknownChoiceError) else EXIT_FINDING
     _complain(
         f"{type(error).__name__}: {error}\n"
         "  This is a fault of the program; run the command again with --debug to see where it happened."

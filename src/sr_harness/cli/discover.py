@@ -38,6 +38,7 @@ def discover(
         Path,
         typer.Argument(
             metavar="DATA",
+            exists=True,
             help="A context.data directory, or a CSV, TSV or Parquet file.",
             show_default=False,
         ),
@@ -69,7 +70,7 @@ def discover(
 
     A target dx_dt is the derivative of x by time, estimated from its samples. With --system x,y a right-hand
     side is sought for every state, and the whole system is judged by integrated trajectories. Exit status 0
-    when something better than a constant was found, 1 when not.
+    when something better than a constant was found, 1 when not, 2 when a name does not exist.
     """
     from sr_harness.search import Budget
     from sr_harness.search import discover as search
@@ -85,6 +86,10 @@ def discover(
         status = _dynamic(context, target, _names(system), request)
         if status is not None:
             return status
+        if time_axis:
+            raise typer.BadParameter(
+                f"{target!r} is no derivative and has no times", param_hint="--time-axis"
+            )
         problem = _problem(context, target, _names(inputs), drop_missing=drop_missing, seed=seed)
     for note in problem.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -136,7 +141,7 @@ def _problem(
     except ProblemError as error:
         # the library's name of the cure is not the command line's
         text = str(error).replace("drop them (missing='drop')", "leave them out with --drop-missing")
-        raise ProblemError(text) from error
+        raise type(error)(text) from error
     if problem.rows < FEWEST_ROWS:
         raise ProblemError(
             f"{problem.rows} row is too few to search for a formula; give at least {FEWEST_ROWS}"

@@ -22,7 +22,10 @@ def tool(
     ] = None,
     *,
     listing: Annotated[bool, typer.Option("--list", help="List the tools and their arguments.")] = False,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="A context.data directory.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", exists=True, file_okay=False, help="A context.data directory."),
+    ] = None,
     target: Annotated[str, typer.Option(help="Variable to explain.")] = "",
     inputs: Annotated[str, typer.Option(help="Inputs, separated by commas. Default: all that fit.")] = "",
     params: Annotated[

@@ -18,7 +18,13 @@ def register(app: typer.Typer) -> None:
 def validate(
     directory: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="The directory that holds manifest.json.", show_default=False),
+        typer.Argument(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="The directory that holds manifest.json.",
+            show_default=False,
+        ),
     ],
     as_json: JsonOption = False,
 ) -> int:

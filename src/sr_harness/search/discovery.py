@@ -7,13 +7,14 @@ search returns what it has; an earlier result handed in as `start` is never lost
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sr_harness.errors import ExpressionError, ProblemError
+from sr_harness.errors import ExpressionError, UnknownChoiceError
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
 from sr_harness.search.polish import refit, variants
@@ -135,7 +136,7 @@ def select_strategies(names: Sequence[str | Strategy] | None) -> list[Strategy]:
     """The strategies of these names, in this order; all where none are given.
 
     Raises:
-        ProblemError: A name that does not exist.
+        UnknownChoiceError: A name that does not exist.
     """
     if names is None:
         return list(STRATEGIES.values())
@@ -144,7 +145,9 @@ def select_strategies(names: Sequence[str | Strategy] | None) -> list[Strategy]:
 
 def _strategy(name: str) -> Strategy:
     if name not in STRATEGIES:
-        raise ProblemError(f"there is no strategy {name!r}; choose from {', '.join(STRATEGIES)}")
+        near = difflib.get_close_matches(name, list(STRATEGIES), n=1)
+        hint = f"did you mean {near[0]!r}? Known: " if near else "choose from "
+        raise UnknownChoiceError(f"there is no strategy {name!r}; {hint}{', '.join(STRATEGIES)}")
     return STRATEGIES[name]
 
 

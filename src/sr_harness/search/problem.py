@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sr_harness.errors import ProblemError
+from sr_harness.errors import ProblemError, UnknownChoiceError
 
 if TYPE_CHECKING:
     from sr_harness.core import AgentContext
@@ -259,7 +259,7 @@ def check_names(names: Collection[str], known: Collection[str], what: str) -> No
     """Refuse names that do not exist, naming those that do.
 
     Raises:
-        ProblemError: With the unknown name and the nearest known one.
+        UnknownChoiceError: With the unknown name, the nearest known one, and all that are known.
     """
     import difflib
 
@@ -268,4 +268,4 @@ def check_names(names: Collection[str], known: Collection[str], what: str) -> No
             near = difflib.get_close_matches(name, list(known), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             listed = ", ".join(map(repr, sorted(set(known))))
-            raise ProblemError(f"there is no {what} {name!r}.{hint} Known: {listed}")
+            raise UnknownChoiceError(f"there is no {what} {name!r}.{hint} Known: {listed}")

@@ -49,8 +49,8 @@ def test_missing_values_are_named_and_can_be_dropped(table: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("extra", "status", "message"),
     [
-        (["--target", "lift"], 1, "no variable 'lift'"),
-        (["--target", "drag", "--strategies", "magic"], 1, "no strategy 'magic'"),
+        (["--target", "lift"], 2, "no variable 'lift'"),
+        (["--target", "drag", "--strategies", "magic"], 2, "no strategy 'magic'"),
         (["--target", "drag", "--time", "0"], 2, "not above 0"),
         (["--target", "drag", "--work", "0"], 2, "--work"),
     ],
@@ -106,9 +106,9 @@ def test_a_derivative_is_a_target(spring: Path, capsys: pytest.CaptureFixture[st
     [
         ([], 2, "either --target or --system"),
         (["--target", "x", "--system", "x"], 2, "either --target or --system"),
-        (["--target", "dz_dt"], 1, "nor a variable 'z'"),
-        (["--system", "x,w"], 1, "no variable 'w'"),
-        (["--system", "x", "--time-axis", "clock"], 1, "is called 'clock'"),
+        (["--target", "dz_dt"], 2, "nor a variable 'z'"),
+        (["--system", "x,w"], 2, "no variable 'w'"),
+        (["--system", "x", "--time-axis", "clock"], 2, "is called 'clock'"),
     ],
 )
 def test_mistakes_about_dynamics_are_explained(
@@ -142,8 +142,48 @@ def test_bad_data_are_answered_with_the_options_of_the_command(tmp_path, capsys)
     table.write_text("x,y\n1,2\n", encoding="utf-8")
     assert main(["discover", str(table), "--target", "y"]) == 1
     assert "1 row is too few to search for a formula; give at least 2" in capsys.readouterr().err
-    assert main(["discover", str(table), "--target", "y", "--inputs", "z"]) == 1
-    assert "there is no input 'z'. Known: 'row', 'x', 'y'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            "--target wind_sped",
+            "no variable 'wind_sped'. Did you mean 'wind_speed'? Known: 'drag', 'power', 'wind_speed'",
+        ),
+        (
+            "--target power --inputs draf",
+            "no input 'draf'. Did you mean 'drag'? Known: 'drag', 'power', 'row', 'wind_speed'",
+        ),
+        (
+            "--target power --strategies linaer",
+            "no strategy 'linaer'; did you mean 'linear'? Known: constant, ",
+        ),
+        ("--target dq_dt", "no variable 'dq_dt', nor a variable 'q' whose derivative"),
+        (
+            "--target dpower_dt --time-axis when",
+            "'power' has no time: none of its axes, 'row', is called 'when'",
+        ),
+        ("--system power,q", "there is no variable 'q'. Known: 'drag', 'power', 'wind_speed'"),
+        ("--target power --time-axis row", "'power' is no derivative and has no times"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_misuse_and_those_that_do_are_named(tmp_path, capsys, options, said):
+    table = tmp_path / "wind.csv"
+    table.write_text("wind speed,drag,power\n1,2,3\n2,3,4\n3,4,7\n", encoding="utf-8")
+    assert main(["discover", str(table), *options.split()]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err and shown.out == ""
+
+
+def test_data_that_do_not_exist_are_misuse(tmp_path, capsys):
+    for arguments in (
+        ["discover", "--target", "y"],
+        ["validate"],
+        ["tool", "list_parts", "--target", "y", "--data"],
+    ):
+        assert main([*arguments, str(tmp_path / "nowhere")]) == 2
+        assert "nowhere' does not exist" in capsys.readouterr().err
 
 
 def test_an_interrupted_search_tells_the_best_formula_so_far(tmp_path, capsys, monkeypatch):

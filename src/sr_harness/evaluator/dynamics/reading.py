@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sr_harness.errors import ProblemError
+from sr_harness.errors import ProblemError, UnknownChoiceError
 from sr_harness.evaluator.dynamics.derivative import SMALLEST, checked_times
 from sr_harness.evaluator.dynamics.trajectories import TIME_NAMES, Network, Trajectory, TrajectorySet
 
@@ -52,7 +52,8 @@ def time_axis(context: AgentContext, state: str, time: str | None = None) -> Tim
             if axis in axes:
                 return TimeAxis(axis, name)
     wanted = repr(time) if time is not None else " or ".join(map(repr, TIME_NAMES))
-    raise ProblemError(
+    problem = ProblemError if time is None else UnknownChoiceError
+    raise problem(
         f"{state!r} has no time: none of its axes, {_listed(axes)}, is called {wanted}, "
         "and no variable of that name lies on one of them. Call the axis or column of the times 'time', "
         "or name it"

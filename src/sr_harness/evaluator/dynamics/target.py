@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sr_harness.errors import ProblemError
+from sr_harness.errors import ProblemError, UnknownChoiceError
 from sr_harness.evaluator.dynamics.derivative import SMALLEST, estimate_derivative
 from sr_harness.evaluator.dynamics.reading import check_state, flattened, node_axis, runs_of, time_axis
 
@@ -50,13 +50,13 @@ def derivative_target(context: AgentContext, target: str) -> str | None:
     """The variable whose derivative a target asks for, or None if the target is a variable or no such form.
 
     Raises:
-        ProblemError: The form of a derivative, but there is no such variable.
+        UnknownChoiceError: The form of a derivative, but there is no such variable.
     """
     form = _FORM.fullmatch(target)
     if form is None or target in context.variable_axes:
         return None
     if form["state"] not in context.variable_axes:
-        raise ProblemError(
+        raise UnknownChoiceError(
             f"there is no variable {target!r}, nor a variable {form['state']!r} whose derivative along time "
             f"it could mean; there are {', '.join(map(repr, context.variables))}"
         )
