@@ -95,3 +95,20 @@ def wait_until_alone(checkpoint: Path, within_s: float = 15.0) -> None:
                 time.sleep(0.05)
     finally:
         os.close(descriptor)
+
+
+def describe_death(exitcode: int | None, *, whose: str, owed: str) -> str:
+    """Say how a process ended that should have left something behind.
+
+    Args:
+        exitcode: Its exit code as `multiprocessing` gives it; None when it is still there.
+        whose: Whose process it was: `its`, `the node's`.
+        owed: What it should have left: `answer`, `outcome`.
+    """
+    if exitcode is None:
+        return f"{whose} process could not be ended"
+    if exitcode < 0:
+        name = signal.Signals(-exitcode).name
+        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+        return f"{whose} process was ended by {name}{hint}"
+    return f"{whose} process ended with exit status {exitcode} and left no {owed}"

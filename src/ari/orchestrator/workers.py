@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.agent.worker import OUTCOME, errored, node_main
 from ari.errors import ExecutionError
+from ari.execution.child import describe_death
 from ari.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -165,7 +166,9 @@ class WorkerPool:
         outcome = read_outcome(node.task)
         if outcome is not None:
             return outcome
-        return errored(node.task.node_id, _describe_death(node.process.exitcode))
+        return errored(
+            node.task.node_id, describe_death(node.process.exitcode, whose="the node's", owed="outcome")
+        )
 
     def close(self) -> None:
         """End every node that is still running."""
@@ -202,13 +205,3 @@ def end_node(node: RunningNode) -> None:
     if pid is not None and node.process.is_alive():
         kill_tree(root=pid, pgid=pid)
     node.process.join(GRACE_S)
-
-
-def _describe_death(exitcode: int | None) -> str:
-    if exitcode is None:
-        return "the node's process could not be ended"
-    if exitcode < 0:
-        name = signal.Signals(-exitcode).name
-        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-        return f"the node's process was ended by {name}{hint}"
-    return f"the node's process ended with exit status {exitcode} and left no outcome"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ari.checkpoint import Checkpoint
 from ari.errors import FormatError
-from ari.execution.child import wait_until_alone
+from ari.execution.child import describe_death, wait_until_alone
 from ari.formats.base import read_json
 from ari.pipeline.freshness import Freshness, Hashes, code_version, hash_of, parameters_of
 from ari.pipeline.stage_outcome import GOOD, StageOutcome, StagesResult, StageStatus
@@ -285,7 +285,7 @@ class _Driver:
         try:
             document: Any = read_json(running.task.records / OUTCOME)
         except FormatError:
-            document = {"error": _describe_death(running.process.exitcode)}
+            document = {"error": describe_death(running.process.exitcode, whose="its", owed="answer")}
         if "error" in document:
             cure = str(document.get("cure") or "")
             reason = f"{document['error']}{f' ({cure})' if cure else ''}"
@@ -397,13 +397,3 @@ def _end(running: _Running) -> None:
     if pid is not None:
         kill_tree(root=pid if running.process.is_alive() else None, pgid=pid)
     running.process.join(GRACE_S)
-
-
-def _describe_death(exitcode: int | None) -> str:
-    if exitcode is None:
-        return "its process could not be ended"
-    if exitcode < 0:
-        name = signal.Signals(-exitcode).name
-        hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-        return f"its process was ended by {name}{hint}"
-    return f"its process ended with exit status {exitcode} and left no answer"
