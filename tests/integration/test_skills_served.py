@@ -21,6 +21,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from ari.skills import SKILLS
 from sr_harness.core import write_context_data
+from support.background import end_background
 from support.studies import written_study
 
 ARI = "from ari.cli import main; raise SystemExit(main())"
@@ -64,6 +65,10 @@ STRAY = textwrap.dedent("""
 def arguments(skill: str, folder: Path) -> list[str]:
     """The options that bind a skill to something in a folder."""
     study = folder / "kepler"
+    if skill == "benchmark":
+        return ["--work-dir", str(folder)]
+    if skill == "orchestrator":
+        return ["--root", str(folder)]
     if skill == "coding":
         return ["--work-dir", str(folder / "work"), "--time-limit", "30"]
     if skill == "symbolic":
@@ -73,6 +78,14 @@ def arguments(skill: str, folder: Path) -> list[str]:
 
 FORMULA = {"formula": "0.5*v"}
 CALLS: dict[str, dict[str, dict[str, Any]]] = {
+    "benchmark": {
+        "analyse_results": {
+            "metric": "T",
+            "higher_is_better": False,
+            "results": [{"measurements": {"T": 1}}],
+        },
+        "statistical_test": {"samples": {"a": [1, 2, 3], "b": [2, 4, None, 6]}},
+    },
     "coding": {
         "write_file": {"path": "test_a.py", "content": "def test_a():\n    assert 1 == 2\n"},
         "edit_file": {"path": "test_a.py", "old": "1 == 2", "new": "2 == 2"},
@@ -91,6 +104,14 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
     "idea": {"generate_ideas": {}},
     "memory": {"recall": {"query": ""}, "write_verified_context": {}},
     "memory of a node": {"recall": {"query": "law"}, "remember": {"text": "tides matter"}},
+    "orchestrator": {
+        "list_runs": {},
+        "get_status": {"run": "kepler"},
+        "list_children": {"run": "kepler"},
+        "get_paper": {"run": "kepler"},
+        "run": {"experiment": "new/experiment.md", "nodes": 1, "paper": False},
+        "run_experiment": {"parent": "kepler", "experiment": "new", "nodes": 1, "paper": False},
+    },
     "paper": {
         "link_paper_claims": {},
         "review_paper": {},
@@ -122,10 +143,16 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 @pytest.fixture
-def bound(tmp_path: Path) -> Path:
+def bound(tmp_path: Path) -> Iterator[Path]:
     """A folder with a finished study with its paper, and data of an oscillator."""
     study = written_study("kepler", tmp_path)
     (study / "metric_contract.json").write_text('{"key": "nrmse", "formula": "nrmse"}')
+    (tmp_path / "new").mkdir()
+    rows = "\n".join(f"{x},{2 * x}" for x in range(1, 15))
+    (tmp_path / "new" / "table.csv").write_text(f"x,y\n{rows}\n")
+    (tmp_path / "new" / "experiment.md").write_text(
+        "# Doubling\n\nHow does y follow x?\n\n## Data\n- source: table.csv\n- target: y\n"
+    )
     node = study / "experiments" / NODE
     assert node.is_dir()
     t = np.linspace(0, 10, 101)
@@ -137,7 +164,8 @@ def bound(tmp_path: Path) -> Path:
         },
         axes={"time": {"values": t, "description": "Time in seconds."}},
     )
-    return tmp_path
+    yield tmp_path
+    end_background(tmp_path)
 
 
 def command(*words: str) -> StdioServerParameters:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ari.cli.common import RUNS, JsonOption, find_checkpoints, last_change, number, print_json, run_state
+from ari.cli.common import RUNS, JsonOption, number, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +21,7 @@ def projects(
     as_json: JsonOption = False,
 ) -> int:
     """List the checkpoints below a directory, the latest first."""
+    from ari.checkpoint.standing import find_checkpoints
     from ari.errors import ConfigError
 
     if not directory.is_dir():
@@ -45,6 +46,7 @@ def projects(
 def entry(path: Path) -> dict[str, Any]:
     """Describe a checkpoint; one that cannot be read says why and stays in the list."""
     from ari.checkpoint import Checkpoint
+    from ari.checkpoint.standing import last_change, run_state
     from ari.cli.status import best_id
     from ari.errors import AriError
 

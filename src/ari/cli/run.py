@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ari.cli.common import JsonOption, QuietOption, note
+from ari.cli.common import JsonOption, QuietOption, checkpoint_path, note
 from ari.paths import next_output
 
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Experiments in the tree at most.")]
@@ -15,6 +15,14 @@ ParallelOption = Annotated[
     int | None, typer.Option("--parallel", "-j", help="Experiments at a time; default: one a core.")
 ]
 
+ParentOption = Annotated[
+    Path | None,
+    typer.Option("--parent", metavar="CHECKPOINT", help="Make it a sub-experiment of this study."),
+]
+IdeasOption = Annotated[
+    str,
+    typer.Option("--ideas", metavar="0,2", help="Which of its ideas to hand down; default: its present one."),
+]
 PaperOption = Annotated[
     bool, typer.Option("--paper/--no-paper", help="Whether to go on into the stages after the search.")
 ]
@@ -43,6 +51,8 @@ def run(
         Path | None,
         typer.Option("--output", "-o", help="The new checkpoint; default: ./runs/<title>-<number>."),
     ] = None,
+    parent: ParentOption = None,
+    ideas: IdeasOption = "",
     paper: PaperOption = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -69,13 +79,27 @@ def run(
             note(f"note: {line}")
     options = RunOptions(
         experiment=path,
-        output=output or next_output(study.title),
+        output=output or (next_output(study.title) if parent is None else None),
         nodes=nodes,
         parallel=parallel,
         seed=seed,
         model=model,
         node_time=node_time,
+        parent=checkpoint_path(parent) if parent is not None else None,
+        ideas=_positions(ideas, parent),
     )
     with watch(study.title, budget, silent=quiet or as_json) as on_event:
         result = start(options, on_event=on_event)
     return conclude(result, paper=paper, as_json=as_json, quiet=quiet)
+
+
+def _positions(text: str, parent: Path | None) -> tuple[int, ...] | None:
+    """The positions of ideas that are handed down; None for the parent's present one."""
+    if not text:
+        return None
+    if parent is None:
+        raise typer.BadParameter("ideas are handed down by a parent; give --parent too", param_hint="--ideas")
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no list such as 0,2", param_hint="--ideas") from None

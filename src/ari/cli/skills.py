@@ -43,6 +43,9 @@ WorkDirOption = Annotated[
 TimeLimitOption = Annotated[
     float | None, typer.Option("--time-limit", min=0.001, help="Seconds a command may take (coding).")
 ]
+RootOption = Annotated[
+    Path | None, typer.Option("--root", metavar="DIR", help="Where studies lie (orchestrator).")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -90,6 +93,7 @@ def serve(  # noqa: PLR0917 - each parameter is an option of the command
     seed: SeedOption = None,
     work_dir: WorkDirOption = None,
     time_limit: TimeLimitOption = None,
+    root: RootOption = None,
 ) -> int:
     """Serve one skill to any MCP client, until the client leaves (stdio) or a signal comes.
 
@@ -108,6 +112,7 @@ def serve(  # noqa: PLR0917 - each parameter is an option of the command
         seed=seed,
         work_dir=work_dir,
         time_limit=time_limit,
+        root=root,
     )
     build = _builder(name, binding)
     if transport == "stdio":
@@ -135,6 +140,7 @@ def call(  # noqa: PLR0917 - each parameter is an option of the command
     seed: SeedOption = None,
     work_dir: WorkDirOption = None,
     time_limit: TimeLimitOption = None,
+    root: RootOption = None,
 ) -> int:
     """Call one tool in this process and print its answer as JSON.
 
@@ -157,6 +163,7 @@ def call(  # noqa: PLR0917 - each parameter is an option of the command
         seed=seed,
         work_dir=work_dir,
         time_limit=time_limit,
+        root=root,
     )
     with output_diverted():
         answer = asyncio.run(call_server(_builder(name, binding)(), tool, arguments))

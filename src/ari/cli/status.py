@@ -66,7 +66,7 @@ def best_id(checkpoint: Checkpoint) -> str | None:
 
 def summary(checkpoint: Checkpoint) -> list[str]:
     """Compose the lines above the tree."""
-    from ari.cli.common import holder, run_state
+    from ari.checkpoint.standing import holder, run_state
 
     state = checkpoint.state
     best = checkpoint.nodes.get(best_id(checkpoint) or "")
@@ -116,7 +116,7 @@ def _print_tree(checkpoint: Checkpoint, limit: int | None) -> None:
 
 def document(checkpoint: Checkpoint) -> dict[str, Any]:
     """Turn the state of a run into JSON types: the summary and, for each node, what `tree.json` holds."""
-    from ari.cli.common import run_state
+    from ari.checkpoint.standing import run_state
     from ari.formats.jsonio import encode_metrics
 
     state = checkpoint.state

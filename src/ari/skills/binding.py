@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ari.pipeline.experiment_spec import Experiment
     from ari.skills.benchmark.server import ResultsSession
     from ari.skills.idea.server import IdeaSession
+    from ari.skills.orchestrator.server import RootSession
     from ari.skills.session import DataSession, NodeSession, WorkSession
     from ari.skills.stage import StageSession
 
@@ -37,6 +38,7 @@ class Binding:
         seed: Seed of everything random.
         work_dir: The folder in which files are written.
         time_limit: Seconds that a command may take.
+        root: A folder of studies.
     """
 
     checkpoint: Path | None = None
@@ -49,6 +51,7 @@ class Binding:
     seed: int | None = None
     work_dir: Path | None = None
     time_limit: float | None = None
+    root: Path | None = None
 
     def given(self) -> list[str]:
         """The options that were given, as the command line writes them."""
@@ -67,6 +70,8 @@ def bind(skill: str, binding: Binding) -> object:
         return _results(binding)
     if skill == "coding":
         return _work(binding)
+    if skill == "orchestrator":
+        return _root(binding)
     if skill == "symbolic":
         return _data(binding)
     if skill == "idea":
@@ -152,6 +157,23 @@ def _results(binding: Binding) -> ResultsSession:
     if binding.work_dir is not None and not binding.work_dir.is_dir():
         raise ConfigError(f"{binding.work_dir} is no directory", cure="Name a folder of results.")
     return ResultsSession(_checkpoint(binding) if binding.checkpoint is not None else binding.work_dir)
+
+
+def _root(binding: Binding) -> RootSession:
+    from ari.skills.orchestrator.server import RootSession
+
+    assert binding.root is not None
+    root = binding.root.resolve()
+    if not root.is_dir():
+        raise ConfigError(
+            f"{binding.root} is no directory", cure="Name the folder of experiments and studies."
+        )
+    study = _study_around(root)
+    if study is not None:
+        raise ConfigError(
+            f"{binding.root} lies in the study {study}", cure="Name a folder that holds studies."
+        )
+    return RootSession(root)
 
 
 def _work(binding: Binding) -> WorkSession:

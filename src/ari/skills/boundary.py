@@ -22,7 +22,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp_types import ToolAnnotations
@@ -184,9 +184,10 @@ class SkillServer(MCPServer[Any]):
         try:
             return await super().call_tool(name, decoded, context)
         except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_refusal(offered, error.__cause__)) from error.__cause__
-            raise
+            cause = error.__cause__
+            if isinstance(error, UnexpectedToolError) or not isinstance(cause, ValidationError):
+                raise
+            raise ToolError(_refusal(offered, cause)) from cause
 
 
 def _refusal(offered: Tool, error: ValidationError) -> str:

@@ -61,6 +61,11 @@ _ALL = (
     ),
     SkillInfo("idea", "ranked research ideas", needs=(("experiment", "checkpoint"),), takes=("seed",)),
     SkillInfo("memory", "what the nodes of a study remember", needs=(("checkpoint",),), takes=("node",)),
+    SkillInfo(
+        "orchestrator",
+        "start studies and sub-experiments below a folder, watch and read them",
+        needs=(("root",),),
+    ),
     SkillInfo("paper", "write, review, refine and compile the paper of a study", needs=(("checkpoint",),)),
     SkillInfo("plot", "the figures of a study", needs=(("checkpoint",),)),
     SkillInfo(

@@ -115,14 +115,14 @@ def _numbers(measurements: Mapping[str, Any]) -> dict[str, list[float]]:
     found = {}
     for name, value in measurements.items():
         values = value if isinstance(value, list) else [value]
-        numbers = [
-            float(v)
-            for v in values
-            if isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v)
-        ]
+        numbers = [float(each) for each in values if _is_number(each)]
         if numbers:
             found[name] = numbers
     return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def analyse(

@@ -67,6 +67,8 @@ def odd(kind: str) -> dict[str, Any]:
         raise ExperimentError("the file is empty", cure="Write something.")
     if kind == "missing":
         raise FileNotFoundError(2, "No such file or directory", "a.txt")
+    if kind == "model":
+        server().settings.model_validate({"debug": "x"})
     if kind == "crash":
         raise RuntimeError("a secret detail")
     return values
@@ -144,6 +146,7 @@ def test_errors_of_ours_come_through_and_others_do_not() -> None:
     assert "the file is empty\n  Write something." in refusal("odd", {"kind": "refuse"})
     assert "a.txt: No such file or directory" in refusal("odd", {"kind": "missing"})
     assert "secret" not in refusal("odd", {"kind": "crash"})
+    assert refusal("odd", {"kind": "model"}) == "Error executing tool odd"
 
 
 def test_numbers_that_are_not_finite_cross_as_null_and_a_word() -> None:

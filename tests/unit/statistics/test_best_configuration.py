@@ -21,8 +21,8 @@ RESULTS = [
 ]
 
 
-def ask(folder: Path | None = None, **arguments: object) -> dict[str, object]:
-    return call_tool("benchmark", ResultsSession(folder), "analyse_results", dict(arguments))
+def ask(place: Path | None = None, **arguments: object) -> dict[str, object]:
+    return call_tool("benchmark", ResultsSession(place), "analyse_results", dict(arguments))
 
 
 def test_repeats_are_brought_together_and_ties_are_told() -> None:

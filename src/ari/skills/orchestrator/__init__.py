@@ -1,0 +1,1 @@
+"""Studies started, watched and read from outside."""
