@@ -49,6 +49,7 @@ def ended(root: Path, name: str) -> dict[str, Any]:
     return status
 
 
+@pytest.mark.slow
 def test_a_study_and_its_child_run_in_the_background(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARI_SEARCH_WORK", "1000")
     started = ask(root, "run", experiment="law", nodes=1, seed=3, paper=False)
