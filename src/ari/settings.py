@@ -64,6 +64,7 @@ _NUMBERS: Final = (
     "stagnation_threshold",
     "stagnation_min_nodes",
     "max_switches",
+    "max_advice",
     "max_recursion_depth",
     "search_work",
     "sr_restarts",
@@ -137,6 +138,9 @@ class Settings(BaseModel):
     stagnation_threshold: float = Field(0.01, ge=0, description="spread of scores that counts as movement")
     stagnation_min_nodes: int = Field(3, ge=1, description="scored experiments before the rule speaks")
     max_switches: int = Field(5, ge=0, description="times the search may turn to another idea")
+    max_advice: int = Field(
+        3, ge=0, description="times a model may decide how the search goes on instead of its end"
+    )
     max_recursion_depth: int = Field(2, ge=0, description="sub-experiments of sub-experiments at most")
     search_work: int = Field(60_000, ge=1, description="model evaluations that one symbolic search may spend")
     symbolic_driver: Literal["agent", "loop"] = Field(

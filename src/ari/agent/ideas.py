@@ -1,13 +1,25 @@
-"""Research ideas that need no language model: hypothesis families for data, starting points for a command."""
+"""Research ideas: hypothesis families for data, starting points for a command, and a panel where a model is.
+
+Without a model the ideas follow from the experiment and the profile of its data. With one, a panel proposes
+them (`ari.agent.panel`), and these here take its place where it cannot, or follow where it has too few.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ari.pipeline.experiment_spec import Experiment, Parameter, Value
+from ari.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+MOST_PLAN = 2_000
+"""Characters of an idea's plan that the nodes which take it up are told."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,84 @@ _TRAJECTORIES = _Family(
     "a short sum whose integral follows the measured states, without estimating slopes",
 )
 _NETWORK = _Family("Interaction on the network", ("network",), "own dynamics plus a sum over neighbours")
+
+
+def find_ideas(
+    experiment: Experiment,
+    profile: DataProfile | None,
+    *,
+    seed: int,
+    model: str = OFFLINE,
+    checkpoint: Path | None = None,
+    survey: str = "",
+    inherited: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The ideas of a study, the most promising first.
+
+    Args:
+        experiment: What is studied.
+        profile: The facts about its data; None where there are none.
+        seed: Seed of the study.
+        model: Whom the panel consists of.
+        checkpoint: The study: its training rows are profiled, its settings and prompts count.
+        survey: What is known of the subject.
+        inherited: Titles of ideas that are there already.
+
+    Returns:
+        `ideas` as in `idea.json`; `concerns` where the panel did not work as it should.
+    """
+    usual = command_ideas(experiment, seed=seed) if profile is None else symbolic_ideas(experiment, profile)
+    if model == OFFLINE or checkpoint is None:
+        return {"ideas": usual}
+    from ari.agent.models import resolve_model
+    from ari.agent.panel import FEWEST_IDEAS, Brief, convene
+    from ari.agents.prompt_files import prompt_text
+
+    def member(name: str) -> Model:
+        return resolve_model(model, checkpoint=checkpoint, purpose=f"ideas: {name}")
+
+    brief = Brief(
+        experiment,
+        {} if profile is None else _statistics(experiment, checkpoint),
+        survey=survey,
+        strategies=() if profile is None else _strategies(profile),
+        inherited=inherited,
+    )
+    result = convene(brief, member, prompt_text)
+    enough = len(result.ideas) + len(inherited) >= FEWEST_IDEAS and result.ideas
+    ideas = result.ideas if enough else [*result.ideas, *usual]
+    concerns = list(result.concerns)
+    if not result.ideas:
+        concerns.append("the ideas are those that the study would have had without a model")
+    return {"ideas": ideas} | ({"concerns": concerns} if concerns else {})
+
+
+def _statistics(experiment: Experiment, checkpoint: Path) -> dict[str, Any]:
+    """The profile of the training rows, as the tools for statistics and relationships describe them."""
+    from ari.agents.symbolic_regression.briefing import diagnostics
+    from ari.agents.symbolic_regression.toolbox import Toolbox
+    from ari.evaluation.data import choose_inputs, open_train
+    from sr_harness.tools import ToolContext
+
+    context, target, time = open_train(checkpoint), experiment.target or "", experiment.time
+    inputs = choose_inputs(context, target, experiment.inputs, time=time)
+    return diagnostics(Toolbox(ToolContext(context, target, inputs, 0, checkpoint, time), work=1))
+
+
+def _strategies(profile: DataProfile) -> tuple[str, ...]:
+    """What a node may be told to search."""
+    from sr_harness.search import STRATEGIES
+
+    names = tuple(name for name in STRATEGIES if name != "network" or profile.network)
+    return (*names, "trajectories") if profile.derivative else names
+
+
+def plan_of(idea: Mapping[str, Any]) -> dict[str, Any]:
+    """What a node that takes up an idea is told of it."""
+    plan = {key: idea[key] for key in ("strategies", "params", "hypothesis") if key in idea}
+    if "hypothesis" in idea:
+        plan["experiment_plan"] = str(idea["experiment_plan"])[:MOST_PLAN]
+    return plan
 
 
 def symbolic_ideas(experiment: Experiment, profile: DataProfile) -> list[dict[str, Any]]:

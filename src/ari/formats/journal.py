@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from ari.formats.base import FiniteNumber, FormatModel, Metrics, Problem, translate
-from ari.formats.lineage_decisions import DecisionKind
+from ari.formats.lineage_decisions import ChildPlan, DecisionKind
 from ari.formats.nodes_tree import Artifact, MetricNote, Sha256
 from ari.formats.tree import Label
 
@@ -103,20 +103,24 @@ class NodeSearchState(Event):
 
 
 class LineageDecided(Event):
-    """The stagnation rule decided."""
+    """The stagnation rule decided, or a model in place of the end."""
 
     event: Literal["lineage_decision"]
     node_id: str | None
     decision: DecisionKind
     rationale: str = ""
     idea_index: int | None = None
+    by: Literal["rule", "model"] = "rule"
+    children: list[ChildPlan] = Field(default_factory=list)
 
 
 class IdeaSelected(Event):
-    """The search turned to an idea of `idea.json`."""
+    """The search chose the idea of `idea.json` that the root begins with, and why."""
 
     event: Literal["idea_selected"]
     index: int = Field(ge=0)
+    title: str = ""
+    rationale: str = ""
 
 
 class StageStarted(Event):

@@ -101,5 +101,12 @@ def settings_of(parent: Path, *, other_model: str | None = None) -> dict[str, An
 
 def child_output(parent: Path) -> Path:
     """A directory beside the parent that does not exist yet; nothing is created."""
+    return child_outputs(parent, 1)[0]
+
+
+def child_outputs(parent: Path, count: int) -> list[Path]:
+    """Several such directories, numbered one after another."""
     whole = parent.absolute()
-    return next_output(f"{whole.name} child", whole.parent)
+    first = next_output(f"{whole.name} child", whole.parent)
+    stem, _, number = first.name.rpartition("-")
+    return [first.with_name(f"{stem}-{int(number) + step}") for step in range(count)]

@@ -35,6 +35,7 @@ from ari.pipeline.experiment_spec import (
     unused_parameters,
 )
 from ari.pipeline.metric_spec import CONTRACT_NAME, mint_contract
+from ari.pipeline.survey import survey_of
 from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
 from ari.settings import OFFLINE, Settings
 
@@ -194,14 +195,16 @@ def _set_up(
     if inherited is not None:
         _check_sealed(inherited, meta)
         meta |= inherited.as_meta()
-    ideas = _ideas(experiment, profile, settings.seed, inherited)
+    atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
+    survey = survey_of(text, source.parent)
+    ideas = _ideas(path, experiment, profile, settings, survey=survey, inherited=inherited)
+    warnings = (*warnings, *ideas.get("concerns", ()))
     atomic_write(path / "experiment.md", text.encode("utf-8"))
     append_idea_block(path / "experiment.md", ideas)
     atomic_write(path / "idea.json", strict_dumps(ideas, indent=True))
     atomic_write(path / "evaluation_criteria.json", criteria.to_bytes())
     atomic_write(path / CONTRACT_NAME, contract.to_bytes())
     atomic_write(path / WORKFLOW, workflow_file(source.parent).read_bytes())
-    atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
     checkpoint = Checkpoint.create(
         path,
         run_id=path.name,
@@ -280,10 +283,26 @@ def _check_sealed(inherited: Inheritance, meta: Mapping[str, Any]) -> None:
 
 
 def _ideas(
-    experiment: Experiment, profile: DataProfile | None, seed: int, inherited: Inheritance | None
+    path: Path,
+    experiment: Experiment,
+    profile: DataProfile | None,
+    settings: Settings,
+    *,
+    survey: str,
+    inherited: Inheritance | None,
 ) -> dict[str, Any]:
+    """The content of `idea.json`: what is inherited first, then what the skill proposes."""
     from ari.skills import call_tool
     from ari.skills.idea.server import IdeaSession
 
-    generated = call_tool("idea", IdeaSession(experiment, profile, seed), "generate_ideas")
-    return merge_ideas(None if inherited is None else inherited.ideas, generated)
+    given = None if inherited is None else inherited.ideas
+    session = IdeaSession(
+        experiment,
+        profile,
+        settings.seed,
+        model=settings.model,
+        checkpoint=path,
+        survey=survey,
+        inherited=tuple(idea["title"] for idea in given["ideas"]) if given is not None else (),
+    )
+    return merge_ideas(given, call_tool("idea", session, "generate_ideas"))

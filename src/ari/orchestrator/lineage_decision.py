@@ -2,8 +2,9 @@
 
 The rule is deterministic. It looks at the best score after each of the last `window` attempts, in node
 order; when that has moved by less than `threshold`, the search first turns to the strongest idea that has
-not been tried, at most `max_switches` times; with no idea left it ends. Every decision is recorded in
-`lineage_decisions.jsonl`.
+not been tried, at most `max_switches` times; with no idea left it ends. Where a model is configured it is
+asked before the end (`ari.agent.lineage`): it may let the search go on, name an idea, or give several ideas
+a study of their own. Every decision is recorded in `lineage_decisions.jsonl`.
 """
 
 from __future__ import annotations
@@ -36,12 +37,23 @@ class StagnationRule:
 
 
 class LineageDecision(NamedTuple):
-    """What the rule decided at a node, and why."""
+    """What was decided at a node, and why.
+
+    Attributes:
+        node_id: The latest attempt.
+        decision: What was decided.
+        rationale: Why.
+        idea_index: The idea that is turned to.
+        by: Who decided.
+        idea_indices: The ideas that get a study of their own.
+    """
 
     node_id: str
     decision: Decision
     rationale: str
     idea_index: int | None = None
+    by: Literal["rule", "model"] = "rule"
+    idea_indices: tuple[int, ...] = ()
 
 
 def decide(
@@ -51,6 +63,7 @@ def decide(
     ideas: int,
     used_ideas: Sequence[int],
     switched_at: Sequence[int],
+    quiet_since: int = -1,
 ) -> LineageDecision | None:
     """Apply the rule.
 
@@ -60,11 +73,12 @@ def decide(
         ideas: How many ideas there are, strongest first.
         used_ideas: Indices of the ideas that drafts have been made from.
         switched_at: Node orders at which the search turned to another idea before.
+        quiet_since: Node order at which a model last let the search go on; only later attempts count.
 
     Returns:
         The decision, or None while the rule has nothing to say.
     """
-    since = max(switched_at, default=-1)
+    since = max([quiet_since, *switched_at])
     attempts = view.attempts
     best_after = list(accumulate((node.score for node in attempts), max))
     recent = [node for node in attempts if node.order > since]

@@ -11,13 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ari.agent.ideas import plan_of
 from ari.agent.task import Relative
 from ari.checkpoint import Checkpoint, NodeState
 from ari.formats.tree import normalise_label
 from ari.orchestrator.bfts import SearchLimits, SearchNode, SearchView, select
-from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule, decide
+from ari.orchestrator.lineage_decision import Decision, LineageDecision, StagnationRule, decide
 from ari.orchestrator.node_report import read_relative
 from ari.pipeline.experiment_spec import Experiment
+from ari.settings import OFFLINE
+
+MOST_PLAN = 500
+"""Characters of an idea's plan that the model is told when it decides how the search goes on."""
+
+FEWEST_TO_FAN_OUT = 3
+"""Experiments that must be left before ideas may get studies of their own."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ class Planner:
         limits: Where the tree stops growing.
         rule: The stagnation rule.
         lookahead: How many nodes are planned without each other's results.
+        advice: How often the model may decide in place of the end.
+        may_fan_out: Whether the study may have sub-experiments.
     """
 
     experiment: Experiment
@@ -76,6 +86,8 @@ class Planner:
     limits: SearchLimits
     rule: StagnationRule
     lookahead: int
+    advice: int = 0
+    may_fan_out: bool = False
 
     def next(self, checkpoint: Checkpoint) -> Plan:
         """Plan the next node from what may be seen now; an empty plan means: wait for results."""
@@ -93,27 +105,104 @@ class Planner:
         return Plan()
 
     def _plan_in(self, view: SearchView, checkpoint: Checkpoint, order: int) -> Plan | None:
+        begun = _begun_switch(checkpoint, order)
+        if begun is not None:
+            return Plan(self._from_idea(begun, view, checkpoint, order))
         decision = decide(
             view,
             self.rule,
             ideas=len(self.ideas),
             used_ideas=_used_ideas(checkpoint),
-            switched_at=_switches(checkpoint),
+            switched_at=_places(checkpoint, "switch_to_idea"),
+            quiet_since=max(_places(checkpoint, "continue", "fanout"), default=-1),
         )
+        chosen = select(view)
         if decision is not None and decision.decision == "terminate":
+            decision = self._advised(decision, view, checkpoint, can_go_on=chosen is not None)
+        if decision is not None and decision.decision in ("terminate", "fanout"):
             return Plan(decision=decision)
         if decision is not None and decision.idea_index is not None:
-            root = checkpoint.nodes[checkpoint.root_node_id or ""]
-            return Plan(self._child(root, view, checkpoint, order, decision.idea_index), decision)
-        chosen = select(view)
+            return Plan(self._from_idea(decision.idea_index, view, checkpoint, order), decision)
         if chosen is None:
             return None
-        return Plan(self._child(checkpoint.nodes[chosen.id], view, checkpoint, order, None))
+        return Plan(self._child(checkpoint.nodes[chosen.id], view, checkpoint, order, None), decision)
+
+    def _from_idea(self, index: int, view: SearchView, checkpoint: Checkpoint, order: int) -> PlannedNode:
+        root = checkpoint.nodes[checkpoint.root_node_id or ""]
+        return self._child(root, view, checkpoint, order, index)
+
+    def _advised(
+        self, end: LineageDecision, view: SearchView, checkpoint: Checkpoint, *, can_go_on: bool
+    ) -> LineageDecision:
+        """What the model makes of the end that the rule has come to; the end where it is no help."""
+        asked = sum(d.get("by") == "model" for d in checkpoint.state.decisions)
+        if self.model == OFFLINE or asked >= self.advice:
+            return end
+        from ari.agent.asking import NoAnswerError
+        from ari.agent.lineage import ask_for_advice
+
+        left = self.limits.max_nodes - len(checkpoint.nodes)
+        options: list[Decision] = ["continue"] if can_go_on else []
+        options.append("switch_to_idea")
+        if self.may_fan_out and left >= FEWEST_TO_FAN_OUT and len(self.ideas) > 1:
+            options.append("fanout")
+        options.append("terminate")
+        facts = self._lineage_facts(end, view, checkpoint, left)
+        try:
+            advice = ask_for_advice(facts, self.model, checkpoint=checkpoint.path, options=options)
+        except NoAnswerError as error:
+            why = error.message.splitlines()[0][:200]
+            return end._replace(rationale=f"{end.rationale} (the model gave no usable advice: {why})")
+        return LineageDecision(
+            end.node_id,
+            advice.decision,
+            f"{advice.rationale} (the rule: {end.rationale})",
+            advice.idea_index if advice.decision == "switch_to_idea" else None,
+            "model",
+            tuple(advice.idea_indices) if advice.decision == "fanout" else (),
+        )
+
+    def _lineage_facts(
+        self, end: LineageDecision, view: SearchView, checkpoint: Checkpoint, left: int
+    ) -> dict[str, Any]:
+        """The tree as it may be seen now, in short."""
+        seen = [node for node in checkpoint.nodes.values() if view.nodes[node.id].finished]
+        used = set(_used_ideas(checkpoint))
+        return {
+            "kind": "lineage",
+            "node_id": end.node_id,
+            "finding": end.rationale,
+            "primary_metric": checkpoint.state.primary_metric,
+            "higher_is_better": checkpoint.state.higher_is_better,
+            "experiments_left": left,
+            "ideas": [
+                {
+                    "index": index,
+                    "title": idea["title"],
+                    "plan": str(idea.get("experiment_plan", ""))[:MOST_PLAN],
+                    "tried": index in used,
+                }
+                for index, idea in enumerate(self.ideas)
+            ],
+            "nodes": [
+                {
+                    "id": node.id,
+                    "parent_id": node.parent_id,
+                    "label": node.raw_label or node.label,
+                    "status": node.status,
+                    "score": node.score,
+                    "metrics": node.metrics,
+                    "summary": node.plan.get("summary", ""),
+                    "idea_index": node.plan.get("idea_index"),
+                    "error": node.error,
+                }
+                for node in seen
+            ],
+        }
 
     def _root(self) -> PlannedNode:
         idea = self.ideas[0]
-        plan = {key: idea[key] for key in ("strategies", "params") if key in idea}
-        plan |= {"idea_index": 0, "summary": f"{idea['title']}: the first hypothesis."}
+        plan = plan_of(idea) | {"idea_index": 0, "summary": f"{idea['title']}: the first hypothesis."}
         return PlannedNode(node_id(0), None, 0, "draft", 0, plan)
 
     def _child(
@@ -126,6 +215,8 @@ class Planner:
             facts, self.model, checkpoint=checkpoint.path, for_node=node_id(order), repairs=self.repairs
         )
         plan = dict(proposal.plan) | {"summary": proposal.summary}
+        if idea_index is not None:
+            plan["idea_index"] = idea_index  # whatever the model makes of it: it was given this one
         return PlannedNode(node_id(order), parent.id, parent.depth + 1, proposal.label, order, plan)
 
     def _facts(
@@ -208,7 +299,16 @@ def _finished_up_to(checkpoint: Checkpoint, bound: int) -> bool:
     return all(node.finished for node in checkpoint.nodes.values() if node.order <= bound)
 
 
-def _switches(checkpoint: Checkpoint) -> list[int]:
-    """Orders of the nodes that a switch to another idea led to."""
-    places = (d.get("at_order") for d in checkpoint.state.decisions if d["decision"] == "switch_to_idea")
+def _places(checkpoint: Checkpoint, *decisions: Decision) -> list[int]:
+    """Orders of the nodes that decisions of these kinds led to."""
+    places = (d.get("at_order") for d in checkpoint.state.decisions if d["decision"] in decisions)
     return [place for place in places if isinstance(place, int)]
+
+
+def _begun_switch(checkpoint: Checkpoint, order: int) -> int | None:
+    """The idea that was being turned to when the study was killed, before its node was created."""
+    last = next(reversed(checkpoint.state.decisions), None)
+    if last is None or last["decision"] != "switch_to_idea" or last.get("at_order") != order:
+        return None
+    index: int | None = last.get("idea_index")
+    return index

@@ -8,6 +8,7 @@ way are run afresh, and everything is planned from recorded results alone.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,20 +21,23 @@ import orjson
 from ari.agent.models.preflight import verify_model
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.checkpoint import Checkpoint, NodeState
+from ari.checkpoint.readers import is_checkpoint
 from ari.checkpoint.store import utc_now
 from ari.errors import AriError, CheckpointError
 from ari.execution.child import wait_until_alone
 from ari.execution.signals import stop_on_signals
+from ari.formats.lineage_decisions import ChildPlan
 from ari.memory import consolidate, open_memory, remember_all
 from ari.orchestrator import node_dirs
 from ari.orchestrator.bfts import SearchLimits, best, exit_reason
-from ari.orchestrator.children import child_output, inherit, settings_of
+from ari.orchestrator.children import child_output, inherit, settings_of, source_of
 from ari.orchestrator.closing import SealedResult, measure_sealed
 from ari.orchestrator.creation import create_study
 from ari.orchestrator.facts import study_facts
+from ari.orchestrator.fanout import pending_children, plan_children, plan_of_finding
 from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
 from ari.orchestrator.node_report import build_report, read_relative
-from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, search_view
+from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, node_id, search_view
 from ari.orchestrator.tasks import node_task
 from ari.orchestrator.workers import WorkerPool, read_outcome, warm_up
 from ari.pipeline.experiment_spec import Experiment
@@ -117,6 +121,11 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
     Raises:
         AriError: When the experiment, a setting or the output directory cannot be used; nothing has run then.
     """
+    with stop_on_signals() as stop:
+        return _begin(options, stop, on_event)
+
+
+def _begin(options: RunOptions, stop: threading.Event, on_event: EventListener | None) -> StudyResult:
     given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
     given = {name: value for name, value in given.items() if value is not None}
     output, inherited = options.output, None
@@ -126,22 +135,21 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
         output = output or child_output(options.parent)
     settings = load(options=given).settings
     parallel_given = options.parallel is not None or options.parent is not None
-    with stop_on_signals() as stop:
-        warm_up(settings.model)
-        prepared = create_study(
-            options.experiment, output, settings, parallel_given=parallel_given, inherited=inherited
+    warm_up(settings.model)
+    prepared = create_study(
+        options.experiment, output, settings, parallel_given=parallel_given, inherited=inherited
+    )
+    with prepared.checkpoint as checkpoint:
+        study = Study(
+            checkpoint,
+            prepared.experiment,
+            prepared.ideas,
+            prepared.settings,
+            stop=stop,
+            on_event=on_event,
         )
-        with prepared.checkpoint as checkpoint:
-            study = Study(
-                checkpoint,
-                prepared.experiment,
-                prepared.ideas,
-                prepared.settings,
-                stop=stop,
-                on_event=on_event,
-            )
-            study.warnings.extend(prepared.warnings)
-            return study.run()
+        study.warnings.extend(prepared.warnings)
+        return study.run()
 
 
 def resume(
@@ -162,7 +170,19 @@ def resume(
     Raises:
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
-    with stop_on_signals() as stop, Checkpoint.open(path, read_only=False) as checkpoint:
+    with stop_on_signals() as stop:
+        return _go_on(path, stop, on_event, nodes=nodes, parallel=parallel)
+
+
+def _go_on(
+    path: Path,
+    stop: threading.Event,
+    on_event: EventListener | None,
+    *,
+    nodes: int | None = None,
+    parallel: int | None = None,
+) -> StudyResult:
+    with Checkpoint.open(path, read_only=False) as checkpoint:
         warm_up(str(checkpoint.state.settings.get("model", OFFLINE)))
         checkpoint.verify_data_hashes(checkpoint.path)
         _verify_source(checkpoint)
@@ -237,7 +257,10 @@ class Study:
                 max_switches=settings.max_switches,
             ),
             lookahead=settings.lookahead,
+            advice=settings.max_advice,
+            may_fan_out=self._may_fan_out(),
         )
+        self._barren: set[str] = set()
         self._pool = WorkerPool(min(settings.parallel, settings.lookahead))
 
     def run(self, *, resumed: bool = False) -> StudyResult:
@@ -281,21 +304,34 @@ class Study:
 
     def _plan(self) -> None:
         while self._ending is None and not self._stop.is_set():
+            if self._children():
+                if any(not node.finished for node in self.checkpoint.nodes.values()):
+                    return  # they end first; a child has the machine to itself
+                self._run_children()
+                continue
             plan = self._planner.next(self.checkpoint)
             if plan.decision is not None:
                 self._decide(plan.decision)
-            if plan.node is None:
+            if plan.node is not None:
+                self._create(plan.node)
+            elif plan.decision is None or plan.decision.decision != "fanout":
                 return
-            self._create(plan.node)
 
     def _decide(self, decision: LineageDecision) -> None:
+        order = len(self.checkpoint.nodes)
+        told: dict[str, Any] = {} if decision.by == "rule" else {"by": decision.by}
+        if decision.idea_indices:
+            left = self._limits.max_nodes - order
+            children = plan_children(self.checkpoint.path, decision.idea_indices, left=left)
+            told["children"] = [child.model_dump() for child in children]
         self._append(
             "lineage_decision",
             node_id=decision.node_id,
             decision=decision.decision,
             rationale=decision.rationale,
             idea_index=decision.idea_index,
-            at_order=len(self.checkpoint.nodes),
+            at_order=order,
+            **told,
         )
         if decision.decision == "terminate":
             self._ending = self._ending_of(decision.rationale)
@@ -304,11 +340,81 @@ class Study:
     def _ending_of(rationale: str) -> str:
         return f"the search stood still: {rationale}"
 
+    # ---------------------------------------------------------------------------------- sub-experiments
+
+    def _may_fan_out(self) -> bool:
+        """Whether the study may have children, and knows what to do with what they find."""
+        depth = self.checkpoint.meta.recursion_depth
+        return depth < self.settings.max_recursion_depth and self.experiment.kind in ("symbolic", "command")
+
+    def _children(self) -> list[ChildPlan]:
+        if len(self.checkpoint.nodes) >= self._limits.max_nodes:
+            return []
+        return pending_children(self.checkpoint, self._barren)
+
+    def _run_children(self) -> None:
+        """Run every child of the fanout that has not been run, and take over what it found."""
+        for child in self._children():
+            result = self._run_child(child)
+            if self._stop.is_set():
+                return
+            plan = None if result is None else plan_of_finding(child, result)
+            order = len(self.checkpoint.nodes)
+            if plan is None:
+                self._barren.add(child.name)
+            elif order < self._limits.max_nodes:
+                root = self.checkpoint.root_node_id
+                self._create(PlannedNode(node_id(order), root, 1, "improve", order, plan))
+
+    def _run_child(self, child: ChildPlan) -> StudyResult | None:
+        """Begin a child or go on with it; None where that is not possible, with a warning."""
+        path = self.checkpoint.path.absolute().parent / child.name
+        try:
+            if is_checkpoint(path):
+                return _go_on(path, self._stop, self._listen_to(child))
+            shutil.rmtree(path, ignore_errors=True)  # what a killed run had begun to set up under this name
+            options = RunOptions(
+                source_of(self.checkpoint),
+                output=path,
+                nodes=child.nodes,
+                parent=self.checkpoint.path,
+                ideas=(child.idea_index,),
+            )
+            return _begin(options, self._stop, self._listen_to(child))
+        except (AriError, OSError) as error:
+            self.warnings.append(f"the sub-experiment {child.name} could not be run: {error}")
+            return None
+
+    def _listen_to(self, child: ChildPlan) -> EventListener | None:
+        """Show whoever watches that a child is at work; its own events are its own."""
+        watcher, started = self._on_event, time.monotonic()
+        if watcher is None:
+            return None
+
+        def tell(_event: Mapping[str, Any], _checkpoint: Checkpoint) -> None:
+            seconds = time.monotonic() - started
+            running = {"node_id": child.name, "label": "sub-experiment", "seconds": seconds}
+            watcher({"event": "tick", "running": [running]}, self.checkpoint)
+
+        return tell
+
     def _create(self, node: PlannedNode) -> None:
+        if node.parent_id is None:
+            self._tell_of_the_root_idea(node)
         self._append("node_created", node=node.as_event())
         if node.parent_id is not None:
             count = len(self.checkpoint.nodes[node.parent_id].children)
             self._append("node_state", node_id=node.parent_id, search_state={"expansions": count})
+
+    def _tell_of_the_root_idea(self, root: PlannedNode) -> None:
+        """Record which idea the study begins with; once, also when it is killed before the root is there."""
+        if any(event["event"] == "idea_selected" for event in self.checkpoint.events()):
+            return
+        index = root.plan["idea_index"]
+        idea = self._planner.ideas[index]
+        place = f"first of {len(self._planner.ideas)} ideas"
+        why = "inherited and pinned, and therefore" if idea.get("_pinned") else "ranked"
+        self._append("idea_selected", index=index, title=str(idea["title"]), rationale=f"{why} {place}")
 
     def _launch(self) -> None:
         waiting = [node for node in self.checkpoint.nodes.values() if not node.finished]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ari.agents.prompt_files import prompt_text
 from ari.formats.jsonio import strict_dumps
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ KIND = "symbolic_regression"
 
 def instructions() -> str:
     """The standing instructions."""
-    text = (files("ari.configs") / "prompts" / "symbolic_regression.md").read_text(encoding="utf-8")
-    return text.split("---\n", 2)[2]
+    return prompt_text("symbolic_regression")
 
 
 def diagnostics(tools: Toolbox) -> dict[str, Any]:

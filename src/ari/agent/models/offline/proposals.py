@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ari.agent.ideas import plan_of
 from ari.agent.task import Proposal
 
 
 def draft(idea: dict[str, Any], index: int) -> Proposal:
     """A node that takes up an idea of `idea.json`."""
-    plan = {key: idea[key] for key in ("strategies", "params") if key in idea}
+    plan = plan_of(idea)
     summary = f"{idea['title']}: a hypothesis not tried yet."
     return Proposal(label="draft", summary=summary, plan=plan | {"idea_index": index})
 
