@@ -109,6 +109,11 @@ def number(value: object) -> str:
     return short if float(short) != 1.0 or value == 1.0 else f"{value:.12g}"
 
 
+def count(many: int, noun: str) -> str:
+    """Count things in words: `1 error`, `2 errors`."""
+    return f"{many} {noun}{'' if many == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """Show a duration: `4.2 s`, `3 min 07 s`, `2 h 05 min`."""
     if seconds < 60:

@@ -13,6 +13,7 @@ from ari.cli.common import (
     QuietOption,
     checkpoint_path,
     console,
+    count,
     print_json,
 )
 
@@ -65,10 +66,11 @@ def _show(path: Path, report: GateReport) -> None:
         out.print(_table(report))
     metrics = report.metrics
     total = metrics.get("numeric_assertions_total", 0)
+    found = f"{count(len(report.errors), 'error')}, {count(len(report.warnings), 'warning')}"
     out.print(
-        f"{path}: {report.status} ({report.phase}, {report.policy}): {len(report.errors)} errors, "
-        f"{len(report.warnings)} warnings; {metrics.get('numeric_reproducible', 0)} of {total} numbers "
-        f"recomputed, {metrics.get('grounded_claims', 0)} of {metrics.get('total_claims', 0)} claims grounded"
+        f"{path}: {report.status} ({report.phase}, {report.policy}): {found}; "
+        f"{metrics.get('numeric_reproducible', 0)} of {total} numbers recomputed, "
+        f"{metrics.get('grounded_claims', 0)} of {metrics.get('total_claims', 0)} claims grounded"
     )
     if report.should_block:
         out.print("The paper must not be published as it is.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ari.cli.common import count
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -90,12 +92,12 @@ def summary(view: PaperView) -> list[str]:
         return [f"paper       the workflow cannot be used: {view.fault}"]
     stages = _of_paper(view)
     counts = Counter(standing.state for standing in stages)
-    states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no stages"
+    states = ", ".join(f"{many} {state}" for state, many in counts.items()) or "no stages"
     reason = f": {stages[0].why}" if _alike(stages) and _why(stages[0]) else ""
     lines = [f"paper       {states}{reason}"]
     if view.gate is not None:
         gate = view.gate
-        counted = f"{_count(len(gate.errors), 'error')}, {_count(len(gate.warnings), 'warning')}"
+        counted = f"{count(len(gate.errors), 'error')}, {count(len(gate.warnings), 'warning')}"
         blocks = ", blocks the paper" if gate.should_block else ""
         lines.append(f"gate        {gate.status} ({gate.phase}, {gate.policy}): {counted}{blocks}")
     return lines
@@ -121,7 +123,3 @@ def _why(standing: Standing) -> str:
 
 def _of_paper(view: PaperView) -> list[Standing]:
     return [standing for standing in view.stages if standing.step.stage.phase != "search"]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -72,6 +72,7 @@ _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u", "\u0307": ".",
     "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d", "\u0327": "c", "\u0328": "k",
 }  # fmt: skip
+_GREEK_MARKS = {"\u0301": r"\acute", "\u0300": r"\grave", "\u0308": r"\ddot"}
 _NATIVE = frozenset("ßøØæÆœŒłŁđĐðÐþÞıŋŊ¡¿")
 """Letters beyond ASCII without an accent that T1 fonts hold."""
 
@@ -149,6 +150,11 @@ def _character(character: str) -> str | None:
 
 def _accented(character: str) -> str | None:
     base, *marks = list(unicodedata.normalize("NFD", character))
+    if marks and set(marks) <= _GREEK_MARKS.keys() and (base in _GREEK or base in _GREEK_ROMAN):
+        letter = rf"\{_GREEK[base]}" if base in _GREEK else rf"\mathrm{{{_GREEK_ROMAN[base]}}}"
+        for mark in marks:
+            letter = rf"{_GREEK_MARKS[mark]}{{{letter}}}"
+        return rf"\ensuremath{{{letter}}}"
     if len(marks) != 1 or marks[0] not in _ACCENTS or not (base.isascii() and base.isalpha()):
         return " " if unicodedata.category(character) in ("Zs", "Cc") else None
     if "\u00c0" <= character <= "\u00ff":
@@ -176,7 +182,13 @@ _PATH_UNSAFE = {"\\": "/", "{": "(", "}": ")", "%": " percent", "#": "no. ", "^"
 
 
 def raw(text: str) -> Escaped:
-    r"""Machine text (a formula, an error message) as `\path{…}`, which may be broken and is no prose.
+    r"""Machine text (a formula, an error message) as `\path{…}`, which may be broken and is no prose."""
+    typed = typewritten(text)
+    return Escaped(rf"\path{{{typed.text}}}", typed.lost)
+
+
+def typewritten(text: str) -> Escaped:
+    r"""Machine text as `\path` can take it: Greek letters by name, accents left out.
 
     The few characters that `\path` cannot take inside an argument are replaced by what reads like them.
     """
@@ -191,7 +203,7 @@ def raw(text: str) -> Escaped:
             pieces.append(_ASCII.get(character, "?"))
             if character not in _ASCII:
                 lost.append(Lost(character, _name(character), 1))
-    return Escaped(rf"\path{{{''.join(pieces)}}}", tuple(lost))
+    return Escaped("".join(pieces), tuple(lost))
 
 
 _ASCII = dict(_GREEK) | {

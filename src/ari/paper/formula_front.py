@@ -7,12 +7,16 @@ from typing import Any
 
 from ari.findings.analysis import ablations, taken
 from ari.findings.study import SEALED, Node
+from ari.latex.escape import escape
 from ari.paper import common, formula
 from ari.paper.document import Section, Table, listed, sentence
 from ari.paper.evidence import Number, printed
 from ari.paper.story import Story, words
 
 FEW_VALUES = 10
+LONG_NAME = 24
+"""Characters of a variable's name beyond which a table of variables needs the whole width."""
+
 MOST_CONSTANTS = 6
 TRAJECTORY_ERROR = "trajectory_error"
 _ROUNDING = 1e-13
@@ -252,6 +256,7 @@ class FormulaFront:
             ["name", "role", "meaning", "range"],
             rows,
             "llYr",
+            wide=any(len(escape(str(v["name"])).text) > LONG_NAME for v in self.story.variables),
         )
 
     # ---------------------------------------------------------------------------------- method

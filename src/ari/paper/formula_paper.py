@@ -294,8 +294,10 @@ class FormulaPaper(FormulaFront):
         if len(useless) == len(nodes) and len(nodes) > 1:
             return "Without any one of them the formula is no better than the mean."
         if useless and len(nodes) > 1:
-            parts = listed([taken(self.study, node).named(self.marks.raw) for node in useless])
-            return sentence(f"Without {parts}, nothing better than the mean remains")
+            out = [taken(self.study, node) for node in useless]
+            named = listed([part.named(self.marks.raw) for part in out])
+            without = out[0].without(self.marks.raw) if len(out) == 1 else f"without {named}"
+            return sentence(f"{without}, nothing better than the mean remains")
         return "Every part that was taken out is needed." if len(nodes) > 1 else ""
 
     def _no_ablation(self) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from ari.formats.gate_report import GateFinding
+from ari.latex.escape import typewritten
 from ari.pipeline.claim_gate.gate import run_hard_gate
 from support.mutations import plant_formula_faults, undetected
 from support.studies import written_study
@@ -131,3 +133,19 @@ def test_numbers_may_be_rounded_and_operands_reordered(tmp_path: Path, text: str
     (study / "science_data.json").write_text(json.dumps(science))
     before = len(_with(study, ""))
     assert len(_with(study, rf"With \texttt{{node\_0000}} it reads \path{{{text}}}.")) - before == count
+
+
+def test_names_beyond_ascii_are_compared_as_a_paper_prints_them(tmp_path: Path) -> None:
+    study = written_study("kepler", tmp_path)
+    for path in study.glob("experiments/*/node_report.json"):
+        report = json.loads(path.read_bytes())
+        if formula := report["submission"].get("formula"):
+            report["submission"]["formula"] = re.sub(r"\ba\b", "λ_ή", formula)
+        path.write_text(json.dumps(report), encoding="utf-8")
+    text = "\\begin{document}\\section{Results}It is \\path{%s}.\\end{document}"
+    paper = study / "other.tex"
+    paper.write_text(text % typewritten("λ_ή**1.5").text)
+    assert run_hard_gate(study, paper=paper).errors == []
+    paper.write_text(text % typewritten("λ_ή**1.6").text)
+    (error,) = run_hard_gate(study, paper=paper).errors
+    assert error.evidence is not None and error.evidence.formula == "λ_ή**1.5"

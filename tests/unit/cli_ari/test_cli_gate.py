@@ -29,7 +29,7 @@ def test_a_wrong_number_is_shown_with_line_evidence_and_fix(ari: Ari, study: Pat
     assert 'the paper says "24.9\\%", C3:NC3 gives 42.8571 [numeric_mismatch]' in text
     assert "C3:NC3: 42.8571 relative_reduction_percent" in text
     assert "Print 42.9." in text
-    assert "1 errors, 0 warnings; 2 of 2 numbers recomputed, 2 of 2 claims grounded" in text
+    assert "1 error, 0 warnings; 2 of 2 numbers recomputed, 2 of 2 claims grounded" in text
 
 
 def test_a_right_paper_passes(ari: Ari, study: Path) -> None:

@@ -51,3 +51,10 @@ def test_nothing_that_latex_would_obey_comes_through(text: str) -> None:
     assert not re.search(r"[%&#$_^~]", bare.replace("~", ""))
     assert shown.count("{") - shown.count(r"\{") == shown.count("}") - shown.count(r"\}")
     assert "\n\n" not in shown
+
+
+def test_greek_letters_with_accents_keep_them() -> None:
+    escaped = escape("Ωμέγα, Ό")
+    assert escaped.lost == ()
+    assert r"\ensuremath{\acute{\varepsilon}}" in escaped.text
+    assert escaped.text.endswith(r"\ensuremath{\acute{\mathrm{O}}}")

@@ -112,6 +112,11 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_RAISED)
 
 
+def legend_above(axes: Axes, *, columns: int) -> None:
+    """Put the legend above the axes, where it hides nothing that is drawn."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, columnspacing=1.0)
+
+
 def log_scale(axes: Axes, *names: str) -> None:
     """Make the `x` or `y` axis, or both, logarithmic with labels at powers of ten."""
     from matplotlib.ticker import FuncFormatter, NullFormatter

@@ -12,6 +12,7 @@ from ari.figures.drawing.house_style import (
     ORANGE,
     RED,
     floor_of,
+    legend_above,
     log_scale,
     main,
     new_figure,
@@ -28,7 +29,7 @@ def draw(data: Mapping[str, Any]) -> Figure:
     Args:
         data: `error_name` and `points`: `complexity`, `error` (>= 0), `on_front`, `chosen`.
     """
-    figure, (axes,) = new_figure(COLUMN, 2.5)
+    figure, (axes,) = new_figure(COLUMN, 2.7)
     points = data["points"]
     floor = floor_of([point["error"] for point in points])
     exact = [point for point in points if point["error"] <= 0]
@@ -56,7 +57,7 @@ def draw(data: Mapping[str, Any]) -> Figure:
         axes.axhline(floor, color=ORANGE, linewidth=0.8, linestyle=":", label="no error at all", zorder=1)
     axes.locator_params(axis="x", integer=True)
     axes.set(xlabel="complexity (nodes of the expression)", ylabel=show(data["error_name"]))
-    axes.legend(loc="best")
+    legend_above(axes, columns=2)
     return figure
 
 

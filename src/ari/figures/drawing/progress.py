@@ -13,6 +13,7 @@ from ari.figures.drawing.house_style import (
     ORANGE,
     RED,
     floor_of,
+    legend_above,
     log_scale,
     main,
     new_figure,
@@ -32,7 +33,7 @@ def draw(data: Mapping[str, Any]) -> Figure:
         data: `metric` (axis label), `higher_is_better`, and `nodes` in order: `order`, `value` (null: no
             result), `low`, `high`, `ceiling` (each null where unknown), `counts` (whether it may be best).
     """
-    figure, (axes,) = new_figure(COLUMN, 2.4)
+    figure, (axes,) = new_figure(COLUMN, 2.6)
     nodes = data["nodes"]
     values = [node["value"] for node in nodes if node["value"] is not None]
     ceilings = [node for node in nodes if node["ceiling"] is not None]
@@ -63,7 +64,7 @@ def draw(data: Mapping[str, Any]) -> Figure:
         )  # fmt: skip
     axes.locator_params(axis="x", integer=True)
     axes.set(xlabel="experiment, in the order planned", ylabel=show(data["metric"]))
-    axes.legend(loc="best")
+    legend_above(axes, columns=3)
     return figure
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ari.formats.gate_report import Evidence, GateFinding
+from ari.latex.escape import typewritten
 from ari.pipeline.claim_gate.findings import finding
 from ari.pipeline.claim_gate.formula_checks import submitted
 from ari.pipeline.claim_gate.links import ClaimLinks
@@ -157,11 +158,11 @@ def _reach(text: str, start: int, place: int) -> int:
 
 
 class _Library:
-    """The recorded formulas, read as far as they are asked for."""
+    """The recorded formulas in typewriter letters, as a paper prints them; each is read when asked for."""
 
     def __init__(self, recorded: Mapping[str, str], inputs: Iterable[str]) -> None:
-        self._recorded = recorded
-        self._inputs = tuple(inputs)
+        self._recorded = {node: typewritten(text).text for node, text in recorded.items()}
+        self._inputs = tuple(typewritten(name).text for name in inputs)
         self._read: dict[str, Expression | None] = {}
         self._rounded: dict[tuple[str, int], Expression | None] = {}
 
