@@ -177,6 +177,13 @@ class Settings(BaseModel):
             raise ValueError(f"allowed are {', '.join(PROVIDERS)}")
         return value
 
+    @field_validator("base_url")
+    @classmethod
+    def _bare_address(cls, value: str | None) -> str | None:
+        if value is not None and "@" in value.split("/")[2]:
+            raise ValueError("an address without user and password is needed; keys belong into .env")
+        return value
+
     @field_validator("registries")
     @classmethod
     def _distinct_registries(cls, value: tuple[Registry, ...]) -> tuple[Registry, ...]:

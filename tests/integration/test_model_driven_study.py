@@ -12,7 +12,7 @@ from ari.agent.repairs import RAW_REPLY
 from ari.checkpoint import Checkpoint, validate
 from ari.errors import ConfigError, ModelError
 from ari.orchestrator.study import RunOptions, StudyResult, start
-from ari.testing import Call, LoopbackServer, Received, Reply
+from ari.testing import Call, LoopbackServer, Received, Reply, odd_calls, useless_replies
 
 Patch = pytest.MonkeyPatch
 EXPERIMENT = "# A law\nWhat is y?\n\n## Data\n- source: data.csv\n- target: y\n"
@@ -83,24 +83,17 @@ def test_a_cut_off_answer_costs_one_node_of_six(tmp_path: Path, monkeypatch: Pat
     assert [f for f in validate(result.checkpoint) if f.severity == "error"] == []
 
 
-BAD_HABITS = {
-    "prose": Reply("I would rather explain the law in words."),
-    "nothing": Reply(""),
-    "a refusal": Reply(refusal="I cannot help with that."),
-    "an unknown tool": Reply.tool("launch_rocket", speed=3),
-    "JSON that is cut off": Reply(CUT_OFF),
-    "arguments that are cut off": Reply(calls=(Call("submit_formula", '{"formula": "a*'),)),
-    "the length limit": Reply(calls=(Call("submit_formula", '{"formula'),), finish_reason="length"),
+USELESS = useless_replies("submit_formula", {"formula": "a*b"}) | {
     "missing arguments": Reply.tool("submit_formula", note="here it is"),
     "arguments of a wrong type": Reply.tool("fit_family", family=["linear"], work="plenty"),
 }
 
 
-@pytest.mark.parametrize("habit", BAD_HABITS)
+@pytest.mark.parametrize("habit", USELESS)
 def test_a_bad_habit_that_goes_on_ends_the_node_and_not_the_run(
     tmp_path: Path, monkeypatch: Patch, habit: str
 ) -> None:
-    with LoopbackServer(lambda asked: BAD_HABITS[habit]) as server:
+    with LoopbackServer(lambda asked: USELESS[habit]) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.best is None
     report = report_of(result.checkpoint, "node_0000")
@@ -111,27 +104,17 @@ def test_a_bad_habit_that_goes_on_ends_the_node_and_not_the_run(
     assert len(server.requests) == 1 + (5 if refused_by_the_tool else 3)
 
 
-MENDED = {
-    "fenced JSON": Reply(
-        'Here it is:\n```json\n{"name": "submit_formula", "arguments": {"formula": "a*b"}}\n```'
-    ),
-    "a trailing comma": Reply(calls=(Call("submit_formula", '{"formula": "a*b",}'),)),
-    "a trailing comma in text": Reply('{"tool": "submit_formula", "args": {"formula": "a*b",},}'),
+ODD = odd_calls("submit_formula", {"formula": "a*b"}) | {
     "two calls at once": Reply(
-        calls=(
-            Call("fit_family", {"family": "linear", "work": 100}),
-            Call("submit_formula", {"formula": "a*b"}),
-        )
+        calls=(Call("fit_family", {"family": "linear"}), Call("submit_formula", {"formula": "a*b"}))
     ),
-    "an element": Reply(f"<tool_call>{SUBMIT}</tool_call>"),
-    "parameters": Reply("<function=submit_formula><parameter=formula>\na*b\n</parameter></function>"),
 }
 
 
-@pytest.mark.parametrize("habit", MENDED)
+@pytest.mark.parametrize("habit", ODD)
 def test_a_call_in_another_form_is_a_call(tmp_path: Path, monkeypatch: Patch, habit: str) -> None:
     def reply(asked: Received) -> Reply | str:
-        return "Submitted." if len(server.requests) > 1 else MENDED[habit]
+        return "Submitted." if len(server.requests) > 1 else ODD[habit]
 
     with LoopbackServer(reply) as server:
         result = study(server, tmp_path, monkeypatch)
@@ -152,7 +135,7 @@ def test_one_extra_field_is_named_and_mended(tmp_path: Path, monkeypatch: Patch)
 
 
 def test_every_bad_habit_in_turn_is_got_over(tmp_path: Path, monkeypatch: Patch) -> None:
-    turns = [*BAD_HABITS.values(), *MENDED.values()]
+    turns = [*USELESS.values(), *ODD.values()]
 
     def script():
         for turn in turns:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from ari.testing.replies import Reply, Script, Scripted, ScriptEndedError
 
@@ -129,11 +130,13 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         if not self._admitted():
             return
-        if not self.path.endswith("/models") or owner.models is None:
+        _, is_list, name = self.path.partition("/models")
+        if owner.models is None or not is_list or (name and unquote(name[1:]) not in owner.models):
             self._send_error(Reply.error(404, "no such page"))
             return
         listed = [{"id": name, "object": "model", "created": 0, "owned_by": "ari"} for name in owner.models]
-        self._send(200, json.dumps({"object": "list", "data": listed}))
+        single = json.dumps({"id": unquote(name[1:]), "object": "model"})
+        self._send(200, single if name else json.dumps({"object": "list", "data": listed}))
 
     def do_POST(self) -> None:
         owner = self.server.owner

@@ -120,10 +120,8 @@ def _tools(parameters: ModelRequestParameters) -> list[Tool]:
 
 
 def _answer(parameters: ModelRequestParameters) -> Tool | None:
-    """The tool whose arguments are the final answer, where no words may take its place."""
-    if parameters.allow_text_output or len(parameters.output_tools) != 1:
-        return None
-    return _tool(parameters.output_tools[0])
+    """The tool whose arguments are the final answer, if there is exactly one."""
+    return _tool(parameters.output_tools[0]) if len(parameters.output_tools) == 1 else None
 
 
 def _tool(definition: ToolDefinition) -> Tool:
@@ -132,7 +130,7 @@ def _tool(definition: ToolDefinition) -> Tool:
 
 def _without_tools(parameters: ModelRequestParameters, tools: Sequence[Tool]) -> ModelRequestParameters:
     """The request with its tools explained in the instructions."""
-    explained = InstructionPart(content=explain(tools, may_finish=parameters.allow_text_output))
+    explained = InstructionPart(content=explain(tools, may_finish=not parameters.output_tools))
     return replace(
         parameters,
         function_tools=[],

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ari.agent.models import Service, find_service
 from ari.errors import AriError, ConfigError, ModelError
+
+if TYPE_CHECKING:
+    from ari.agent.models.providers import Endpoint
 
 ENOUGH_S = 20.0
 """Seconds within which a list of models arrives."""
@@ -121,16 +124,24 @@ def _get(service: Service, client: Any, path: str) -> _Answer:  # noqa: ANN401 -
     endpoint = service.endpoint
     dialect = endpoint.provider.dialect
     base = endpoint.address or {"anthropic": _ANTHROPIC, "google": _GOOGLE}[dialect]
-    headers = {
-        "anthropic": {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"},
-        "google": {"x-goog-api-key": endpoint.key},
-        "openai": {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {},
-    }[dialect]
-    response = client.get(base.rstrip("/") + path, headers=headers)
+    response = client.get(base.rstrip("/") + path, headers=_headers(endpoint))
     try:
         return _Answer(response.status_code, response.json())
     except ValueError:
         return _Answer(response.status_code, None)
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    """The headers that carry the key."""
+    if endpoint.provider.dialect == "google":
+        return {"x-goog-api-key": endpoint.key}
+    if endpoint.provider.dialect == "anthropic":
+        from ari.agent.models.providers import client_of
+
+        client: Any = client_of(endpoint)  # which header it is, and of which version, its library knows
+        version = client.client.default_headers["anthropic-version"]
+        return {**client.client.auth_headers, "anthropic-version": version}
+    return {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
 
 
 def _ids(document: Any) -> list[str]:  # noqa: ANN401 - any JSON value

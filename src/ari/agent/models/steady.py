@@ -109,9 +109,8 @@ class SteadyModel(WrapperModel):
             return None
         asked = error.retry_after if isinstance(error, ModelAPIError) else None
         if asked is not None and asked > patience.longest_wait_s:
-            error.message += (
-                f" (it asks to wait {asked:.0f} s; at most {patience.longest_wait_s:.0f} s is waited)"
-            )
+            most = patience.longest_wait_s
+            error.message += f" (it asks for a wait of {asked:.0f} s; at most {most:.0f} s is waited)"
             return None
         usual = patience.first_wait_s * 2.0 ** (attempt - 1) * random.uniform(0.75, 1.25)
         wait = min(patience.longest_wait_s, usual) if asked is None else asked
