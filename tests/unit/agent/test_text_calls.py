@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ari.agent.models.text_calls import Tool, call_text, explain, json_values, lenient_loads, read_calls
@@ -94,6 +94,9 @@ def test_the_explanation_names_every_tool_with_its_schema() -> None:
     assert "Every reply has to be" in explain(TOOLS, may_finish=False)
 
 
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The first text that is drawn loads tables, which takes seconds on a busy machine."""
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -105,6 +108,7 @@ JSON = st.recursive(
 )
 
 
+@patiently
 @given(
     arguments=st.dictionaries(st.text(min_size=1), JSON, max_size=4), before=st.text(alphabet="ab c.,()\n")
 )
@@ -113,6 +117,7 @@ def test_what_is_written_as_a_call_is_read_as_that_call(arguments: dict, before:
     assert read_calls(text, TOOLS) == [("launch", arguments)]
 
 
+@patiently
 @given(value=st.dictionaries(st.text(), JSON, min_size=1, max_size=3))
 def test_lenient_reading_changes_no_proper_json(value: dict) -> None:
     text = json.dumps(value)
@@ -120,6 +125,7 @@ def test_lenient_reading_changes_no_proper_json(value: dict) -> None:
     assert lenient_loads(text[:-1] + ",}") == value
 
 
+@patiently
 @given(st.text())
 def test_no_text_is_too_odd_to_be_looked_at(text: str) -> None:
     for value in json_values(text):
