@@ -33,6 +33,7 @@ LONG = 150
 
 WIDTH = 54
 _TOLERANCE = 1e-9
+_DERIVATIVE = re.compile(r"d(?P<state>\w+)_dt")
 
 _EQUATION = re.compile(
     r"^% EQUATION:(?P<node>\S+)(?: digits=(?P<digits>\d+))?\n(?P<body>.*?)\n\\end\{equation\}", re.M | re.S
@@ -82,15 +83,20 @@ def plain_mark(node_id: str) -> str:
 
 
 def equation_latex(text: str, target: str, digits: int | None) -> str:
-    """The mathematics of `target = text`.
+    r"""The mathematics of `target = text`; a target `dx_dt` of a formula in x is set as \frac{dx}{dt}.
 
     Raises:
         ExpressionError: When the text does not parse.
     """
-    from sr_harness.engine import latex, parse
+    from sr_harness.engine import latex, parse, variables
     from sr_harness.engine.build import var
 
-    return f"{latex(var(target))} = {latex(parse(text), digits=digits)}"
+    expression = parse(text)
+    form = _DERIVATIVE.fullmatch(target)
+    left = latex(var(target))
+    if form is not None and form["state"] in variables(expression):
+        left = rf"\frac{{\mathrm{{d}}\,{latex(var(form['state']))}}}{{\mathrm{{d}}t}}"
+    return f"{left} = {latex(expression, digits=digits)}"
 
 
 def rounded_digits(text: str) -> int | None:

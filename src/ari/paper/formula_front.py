@@ -70,14 +70,16 @@ class FormulaFront:
         inputs = listed([self.marks.name(name) for name in self.study.inputs])
         asked = sentence(f"We ask which formula gives {self.target} from {inputs}")
         rows = self.story.root_fact("data_rows", " from ", " rows of data")
-        found = f"A search over {self._families()} found{rows} the law {self._inline()}"
+        found = f"A search over {self._families()} found{rows} {self._inline()}"
         if self.network:
             found += f", in which {listed([self.marks.name(r) for r in self.network])} says who acts on whom"
         return [asked, sentence(found), self._sealed_sentence(short=True), self._needs(), self._closing()]
 
     def _inline(self) -> str:
         shown = formula.equation_latex(self.text, self.study.target, formula.rounded_digits(self.text))
-        return self.marks.math(shown) if len(shown) <= formula.LONG else self.marks.equation("law")
+        if len(shown) > formula.LONG:
+            return f"the law of {self.marks.equation('law')}"
+        return f"the law {self.marks.math(shown)}"
 
     def _families(self) -> str:
         names: dict[str, None] = {}

@@ -8,7 +8,7 @@ import pytest
 
 from ari.errors import PaperError
 from ari.findings.study import FinishedStudy
-from ari.paper.formula import LONG, broken, check_printed, plain_lines, rounded_digits
+from ari.paper.formula import LONG, broken, check_printed, equation_latex, plain_lines, rounded_digits
 from support.studies import written_study
 
 
@@ -67,3 +67,9 @@ def test_a_long_formula_is_broken_and_reads_back() -> None:
 def test_constants_are_rounded_for_reading_only_where_they_are_long() -> None:
     assert rounded_digits("a**1.5") is None
     assert rounded_digits("2.8779946676224464*a") == 4
+
+
+def test_a_derivative_is_set_as_one_where_the_formula_has_its_state() -> None:
+    shown = equation_latex("0.4*prey*(2.25 - predators)", "dprey_dt", None)
+    assert shown.startswith(r"\frac{\mathrm{d}\,\mathrm{prey}}{\mathrm{d}t} = ")
+    assert equation_latex("2*x", "distance_dt", None).startswith(r"\mathrm{distance}_")
