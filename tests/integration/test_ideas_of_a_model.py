@@ -11,6 +11,8 @@ import pytest
 
 from ari.checkpoint import Checkpoint, validate
 from ari.orchestrator.study import RunOptions, start
+from ari.skills import call_tool
+from ari.skills.binding import Binding, bind
 from ari.testing import LoopbackServer, Received
 
 HEAD = """# How does y depend on a and b?
@@ -29,6 +31,7 @@ IDEAS = [
     {"title": "Sum", "hypothesis": "y is a sum.", "strategies": ["linear"]},
     {"title": "Wave", "hypothesis": "y oscillates.", "strategies": ["sinusoid"]},
 ]
+MORE = json.dumps({"ideas": [IDEAS[0], {"title": "Product", "hypothesis": "y is a times b."}]})
 
 
 @pytest.fixture
@@ -57,7 +60,9 @@ def ideas_of(path: Path) -> dict:
     return orjson.loads((path / "idea.json").read_bytes())
 
 
-def test_a_panel_finds_the_ideas_and_the_first_one_is_taken_up(experiment: Path, server: LoopbackServer):
+def test_a_panel_finds_the_ideas_and_the_first_one_is_taken_up(
+    experiment: Path, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+):
     path = experiment.parent / "study"
     start(RunOptions(experiment, output=path, nodes=1, model="openai/any"))
     document = ideas_of(path)
@@ -73,6 +78,12 @@ def test_a_panel_finds_the_ideas_and_the_first_one_is_taken_up(experiment: Path,
         assert (selected["index"], selected["title"]) == (0, "Quotient")
         assert selected["rationale"] == "ranked first of 3 ideas"
     assert validate(path) == []
+    monkeypatch.setattr(server.script, "_choose", lambda _request: MORE)
+    again = call_tool("idea", bind("idea", Binding(checkpoint=path)), "generate_ideas")
+    assert again["ideas"][0]["title"] == "Product"
+    monkeypatch.undo()
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
     child = start(RunOptions(experiment, parent=path, ideas=(1,), nodes=1))
     assert [(idea["title"], idea["_pinned"]) for idea in ideas_of(child.checkpoint)["ideas"]] == [
         ("Sum", True),

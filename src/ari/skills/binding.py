@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,11 +245,31 @@ def _idea(binding: Binding) -> IdeaSession:
     experiment = _experiment_of(checkpoint)
     seed = binding.seed if binding.seed is not None else checkpoint.state.seed or 0
     if experiment.kind == "command":
-        return IdeaSession(experiment, None, seed)
+        return _with_panel(IdeaSession(experiment, None, seed), checkpoint)
     meta = checkpoint.meta.to_dict()
     recorded = {"divided_by": "rows", **meta["data"]}  # older studies divided at random and did not say so
     prepared = PreparedData(**recorded, holdout_sha256=meta["sealed"]["sha256"])
-    return IdeaSession(experiment, profile_of(checkpoint.path / TRAIN, prepared, time=experiment.time), seed)
+    profile = profile_of(checkpoint.path / TRAIN, prepared, time=experiment.time)
+    return _with_panel(IdeaSession(experiment, profile, seed), checkpoint)
+
+
+def _with_panel(session: IdeaSession, checkpoint: Checkpoint) -> IdeaSession:
+    """The session with the panel of a study that has a model; what the study has is not proposed again."""
+    from ari.pipeline.survey import survey_of
+    from ari.settings import OFFLINE
+
+    model = str(checkpoint.state.settings.get("model", OFFLINE))
+    if model == OFFLINE:
+        return session
+    present = json.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
+    text = (checkpoint.path / "experiment.md").read_text(encoding="utf-8")
+    return replace(
+        session,
+        model=model,
+        checkpoint=checkpoint.path,
+        survey=survey_of(text, Path(checkpoint.meta.to_dict().get("source", "")).parent),
+        inherited=tuple(idea["title"] for idea in present),
+    )
 
 
 def _idea_of_experiment(path: Path, seed: int) -> IdeaSession:
