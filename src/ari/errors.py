@@ -17,6 +17,7 @@ prints both without a stack trace.
     ├── EvaluationError (RuntimeError)      a node's result cannot be measured
     ├── ModelError (RuntimeError)            a model service cannot be reached
     ├── PaperError (RuntimeError)           a paper cannot be written, or prints what was not measured
+    ├── LiteratureError (RuntimeError)      a literature service cannot be asked, or does not answer
     └── SkillError (RuntimeError)           a skill or tool failed or does not exist
 """
 
@@ -87,6 +88,10 @@ class ModelError(AriError, RuntimeError):
 
 class PaperError(AriError, RuntimeError):
     """A paper cannot be written, or what it prints is not what was measured."""
+
+
+class LiteratureError(AriError, RuntimeError):
+    """A literature service cannot be asked, does not answer, or answers with what cannot be read."""
 
 
 class SkillError(AriError, RuntimeError):

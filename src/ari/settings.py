@@ -51,6 +51,7 @@ ENVIRONMENT_PREFIX: Final = "ARI_"
 OTHER_VARIABLES: Final = frozenset({"ARI_CHECKPOINT_DIR", "ARI_PYTHON", "ARI_ROOT", "ARI_RUN_TOKEN"})
 """Variables with the prefix that are no settings."""
 
+_HTTP: Final = r"^https?://[^/]"
 MASK: Final = "********"
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _NUMBERS: Final = (
@@ -153,6 +154,12 @@ class Settings(BaseModel):
     sr_samples: int = Field(2, ge=1, le=1000, description="replies asked for at each step")
     hpc: Hpc = Field(default_factory=Hpc, description="batch scheduler")
     registries: tuple[Registry, ...] = Field((), description="registries for published bundles")
+    web: bool = Field(False, description="whether literature services may be asked")
+    semantic_scholar_url: str = Field(
+        "https://api.semanticscholar.org", pattern=_HTTP, description="its address"
+    )
+    arxiv_url: str = Field("https://export.arxiv.org", pattern=_HTTP, description="its address")
+    crossref_url: str = Field("https://api.crossref.org", pattern=_HTTP, description="its address")
 
     @field_validator(*_NUMBERS, mode="before")
     @classmethod

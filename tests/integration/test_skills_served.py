@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
+from ari.literature.fetching import Answer, Cache
+from ari.literature.services import SEARCHES, reference_question
 from ari.skills import SKILLS
 from sr_harness.core import write_context_data
 from support.background import end_background
@@ -101,7 +103,7 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
         "evidence_grounded_semantic_review": {},
     },
     "evaluator of a node": {"describe_criteria": {}, "evaluate_node": {}},
-    "idea": {"generate_ideas": {}},
+    "idea": {"survey": {}, "generate_ideas": {}},
     "memory": {"recall": {"query": ""}, "write_verified_context": {}},
     "memory of a node": {"recall": {"query": "law"}, "remember": {"text": "tides matter"}},
     "orchestrator": {
@@ -139,6 +141,10 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
         "validate_context_data": {"directory": "."},
     },
     "transform": {"nodes_to_science_data": {}},
+    "web": {
+        "search_papers": {"query": "planets", "services": ["arxiv"]},
+        "fetch_reference": {"identifier": "2401.01234"},
+    },
 }
 
 
@@ -153,6 +159,7 @@ def bound(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "new" / "experiment.md").write_text(
         "# Doubling\n\nHow does y follow x?\n\n## Data\n- source: table.csv\n- target: y\n"
     )
+    keep_answers(study / "web")
     node = study / "experiments" / NODE
     assert node.is_dir()
     t = np.linspace(0, 10, 101)
@@ -166,6 +173,21 @@ def bound(tmp_path: Path) -> Iterator[Path]:
     )
     yield tmp_path
     end_background(tmp_path)
+
+
+def keep_answers(folder: Path) -> None:
+    """Answers of a service as an earlier run has kept them: the skill gives them without a network."""
+    feed = (
+        '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/abs/2401.01234v2</id>'
+        "<title>Planets</title><published>2024-01-02</published></entry></feed>"
+    )
+    cache = Cache(folder)
+    for question in (
+        SEARCHES["arxiv"].question("planets", 10, (None, None)),
+        reference_question("2401.01234"),
+    ):
+        kept = {"fetched_at": "2026-01-01T00:00:00Z", "status": 200, "body": feed}
+        cache.put(question, Answer(service="arxiv", question=question.text, **kept))
 
 
 def command(*words: str) -> StdioServerParameters:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ari.skills.orchestrator.server import RootSession
     from ari.skills.session import DataSession, NodeSession, WorkSession
     from ari.skills.stage import StageSession
+    from ari.skills.web.server import WebSession
 
 STANDARD_LIMIT_S = 600.0
 """Seconds that a command of `coding` may take unless `--time-limit` says otherwise."""
@@ -77,6 +78,8 @@ def bind(skill: str, binding: Binding) -> object:
         return _data(binding)
     if skill == "idea":
         return _idea(binding)
+    if skill == "web":
+        return _web(binding)
     if binding.node is not None:
         return _node(binding)
     return _study(binding)
@@ -158,6 +161,16 @@ def _results(binding: Binding) -> ResultsSession:
     if binding.work_dir is not None and not binding.work_dir.is_dir():
         raise ConfigError(f"{binding.work_dir} is no directory", cure="Name a folder of results.")
     return ResultsSession(_checkpoint(binding) if binding.checkpoint is not None else binding.work_dir)
+
+
+def _web(binding: Binding) -> WebSession:
+    from ari.literature import open_library
+    from ari.settings import load
+    from ari.skills.web.server import WebSession
+
+    checkpoint = _checkpoint(binding) if binding.checkpoint is not None else None
+    loaded = load(checkpoint)
+    return WebSession(open_library(loaded.settings, loaded.environment, checkpoint=checkpoint))
 
 
 def _root(binding: Binding) -> RootSession:
@@ -245,12 +258,13 @@ def _idea(binding: Binding) -> IdeaSession:
     experiment = _experiment_of(checkpoint)
     seed = binding.seed if binding.seed is not None else checkpoint.state.seed or 0
     if experiment.kind == "command":
-        return _with_panel(IdeaSession(experiment, None, seed), checkpoint)
+        return _with_panel(IdeaSession(experiment, None, seed, checkpoint=checkpoint.path), checkpoint)
     meta = checkpoint.meta.to_dict()
     recorded = {"divided_by": "rows", **meta["data"]}  # older studies divided at random and did not say so
     prepared = PreparedData(**recorded, holdout_sha256=meta["sealed"]["sha256"])
     profile = profile_of(checkpoint.path / TRAIN, prepared, time=experiment.time)
-    return _with_panel(IdeaSession(experiment, profile, seed), checkpoint)
+    session = IdeaSession(experiment, profile, seed, checkpoint=checkpoint.path)
+    return _with_panel(session, checkpoint)
 
 
 def _with_panel(session: IdeaSession, checkpoint: Checkpoint) -> IdeaSession:
@@ -266,7 +280,6 @@ def _with_panel(session: IdeaSession, checkpoint: Checkpoint) -> IdeaSession:
     return replace(
         session,
         model=model,
-        checkpoint=checkpoint.path,
         survey=survey_of(text, Path(checkpoint.meta.to_dict().get("source", "")).parent),
         inherited=tuple(idea["title"] for idea in present),
     )

@@ -75,6 +75,7 @@ _ALL = (
         takes=("inputs", "time", "seed", "work-dir"),
     ),
     SkillInfo("transform", "science_data.json from the executed nodes", needs=(("checkpoint",),)),
+    SkillInfo("web", "papers from public services; off unless ARI_WEB=1", takes=("checkpoint",)),
 )
 
 CATALOGUE: Mapping[str, SkillInfo] = MappingProxyType({info.name: info for info in _ALL})

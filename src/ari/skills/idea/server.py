@@ -1,4 +1,4 @@
-"""The `idea` skill: ranked research ideas with plan, metric and the alternatives considered."""
+"""The `idea` skill: what is known, and ranked research ideas with plan, metric and alternatives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,38 @@ class IdeaSession:
 
 def build(session: IdeaSession | None) -> SkillServer:
     """The server of the skill, bound to one study."""
-    return SkillServer("idea", [tool(generate_ideas, given={"session": session}, read_only=True)])
+    given = {"session": session}
+    return SkillServer("idea", [tool(survey, given=given), tool(generate_ideas, given=given, read_only=True)])
+
+
+def survey(session: IdeaSession, *, topic: str = "", limit: int = 10) -> dict[str, Any]:
+    """Bring together what is known: papers from the web where it is configured, else what is at hand.
+
+    Args:
+        session: The study.
+        topic: What to look for, in words; default: the question of the experiment.
+        limit: Number of papers, and of memories, at most, from 1 to 100.
+
+    Returns:
+        `source`: `web` or `local`; `papers`, best first; `memory`: what the study's nodes remember about it;
+        `warnings`: why the web was not asked, or which service did not answer.
+    """
+    from ari.literature import open_library
+    from ari.literature.survey import survey as bring_together
+    from ari.paper.references import OWN
+    from ari.settings import load
+
+    loaded = load(session.checkpoint)
+    shelves = {"references.bib": OWN}
+    if session.checkpoint is not None:
+        shelves["refs.bib"] = session.checkpoint / "refs.bib"
+    return bring_together(
+        topic.strip() or f"{session.experiment.title} {session.experiment.question}",
+        library=open_library(loaded.settings, loaded.environment, checkpoint=session.checkpoint),
+        bibliographies={name: path.read_text("utf-8") for name, path in shelves.items() if path.is_file()},
+        checkpoint=session.checkpoint,
+        limit=limit,
+    )
 
 
 def generate_ideas(session: IdeaSession) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Literature from public services."""
