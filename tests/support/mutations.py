@@ -103,8 +103,8 @@ def plant_formula_faults(
 ) -> Iterator[Fault]:
     r"""Plant one fault after the other in the formulas that a paper prints.
 
-    Found are the texts in `\path` and `\texttt` that are a formula but for the rounding of its numbers, and
-    what stands below the marks `% EQUATION:` and `% FORMULA:`.
+    Found are the texts in `\path` and `\texttt` that are a formula but for the rounding of its numbers, laws
+    written as mathematics in the text, and what stands below the marks `% EQUATION:` and `% FORMULA:`.
 
     Args:
         tex: A paper whose formulas are right.
@@ -130,6 +130,9 @@ def plant_formula_faults(
         for kind, changed in dict.fromkeys(changes):
             if _rounded(changed) not in right:
                 yield _formula_fault(tex, match.span("text"), changed, kind, node, match.start())
+    for law in re.finditer(r"\$[^$=\n]*[A-Za-z][^$=\n]* = (?P<text>[^$=\n]*[A-Za-z][^$=\n]*)\$", tex):
+        for kind, changed in _formula_changes(law.group("text")):
+            yield _formula_fault(tex, law.span("text"), changed, kind, "", law.start())
     for mark in re.finditer(
         r"^% (?:EQUATION|FORMULA):(\S+).*\n(?:\{\\footnotesize\n.*\n)?(.*)", tex, re.MULTILINE
     ):

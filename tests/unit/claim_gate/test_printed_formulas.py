@@ -88,6 +88,29 @@ def test_what_is_right_or_no_formula_gives_no_finding(tmp_path: Path, text: str)
 
 
 @pytest.mark.parametrize(
+    ("law", "count"),
+    [
+        ("T = a^{1.5}", 0),
+        (r"T = {a}^{1.50}", 0),
+        (r"\mathrm{T} = a \sqrt{a}", 0),
+        ("T = a^{3/2}", 0),
+        ("T = k a^p", 0),
+        ("X = a^{1.6}", 0),
+        (r"T = 0.998 \, a^{1.501}", 0),
+        ("T = a^{1.6}", 1),
+        (r"T = 1.501 \, a^{0.998}", 1),
+        ("T = a^{-1.5}", 1),
+        ("T = a + 1.5", 1),
+        (r"T = 0.989 \, a^{1.501}", 1),
+        ("T = e^{2.7}", 1),
+    ],
+)
+def test_the_law_as_mathematics_in_the_text(tmp_path: Path, law: str, count: int) -> None:
+    errors = _with(written_study("kepler", tmp_path), f"The law is ${law}$.")
+    assert [error.kind for error in errors] == ["numeric_mismatch"] * count
+
+
+@pytest.mark.parametrize(
     ("row", "count"),
     [
         (r"node\_0000 & \path{a**1.5}", 0),

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ari.errors import FormatError
-from ari.formats.base import read_json
 from ari.formats.gate_report import GateFinding
 from ari.pipeline.claim_gate.findings import finding
 from ari.pipeline.claim_gate.source import PaperSource
@@ -58,12 +56,7 @@ def check_formulas(source: PaperSource, study: StudyFiles) -> list[GateFinding]:
 
 def submitted(study: StudyFiles, node_id: str) -> str | None:
     """Read the formula in a node's report; None where it holds none."""
-    folder = study.work_dir(node_id) if node_id in study.nodes else None
-    try:
-        report = read_json(folder / "node_report.json") if folder is not None else None
-    except FormatError:
-        return None  # reported by `ari validate`
-    submission = report.get("submission") if isinstance(report, Mapping) else None
+    submission = study.report(node_id).get("submission") if node_id in study.nodes else None
     text = submission.get("formula") if isinstance(submission, Mapping) else None
     return text if isinstance(text, str) else None
 

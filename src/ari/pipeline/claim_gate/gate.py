@@ -19,6 +19,7 @@ from ari.pipeline.claim_gate.contract import CONTRACT_KINDS, FLAGS, check_contra
 from ari.pipeline.claim_gate.findings import BLOCKING, finding
 from ari.pipeline.claim_gate.formula_checks import check_formulas
 from ari.pipeline.claim_gate.includes import read_source
+from ari.pipeline.claim_gate.law_checks import check_laws
 from ari.pipeline.claim_gate.links import link_paper_claims
 from ari.pipeline.claim_gate.numeric_checks import NumericOutcome, check_numbers, compute_values
 from ari.pipeline.claim_gate.paper_checks import check_citations, check_figures, check_includes
@@ -100,6 +101,7 @@ class _Run:
             )
             self.errors += check_formulas(source, self._study)
             self.errors += check_texts(links, self._study, science)
+            self.errors += check_laws(links, self._study, science)
             self.warnings += check_figures(links, manifest, self._directory)
             for errors, warnings in (
                 check_citations(links.paper, self._paper.parent),

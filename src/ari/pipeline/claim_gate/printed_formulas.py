@@ -34,7 +34,10 @@ _OPERATOR = re.compile(r"[-+*/(]|\\textasciicircum")
 _TARGET = re.compile(r"^\s*[^\W\d]\w*\s*=(?!=)\s*")
 _LITERAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NAME = re.compile(r"[\w.:-]*\w")
-_LEAST_DIGITS, _MOST_DIGITS = 3, 17
+LEAST_DIGITS = 3
+"""Digits that a number of a printed formula may be rounded to at least."""
+
+_MOST_DIGITS = 17
 
 
 class _Shown(NamedTuple):
@@ -69,7 +72,7 @@ def check_texts(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str,
     """
     if not any(command in links.paper.source for command in ("\\path", "\\texttt")):
         return []
-    recorded = _recorded(study, science_data)
+    recorded = recorded_formulas(study, science_data)
     if not recorded:
         return []
     library = _Library(recorded, _inputs(science_data))
@@ -91,8 +94,16 @@ def _wrong(links: ClaimLinks, shown: _Shown, node_id: str, formula: str) -> Gate
     )
 
 
-def _recorded(study: StudyFiles, science_data: Mapping[str, Any]) -> dict[str, str]:
-    """Node to formula: what the reports hold, else the configurations."""
+def recorded_formulas(study: StudyFiles, science_data: Mapping[str, Any]) -> dict[str, str]:
+    """Read every node's formula: what the reports hold, else the configurations.
+
+    Args:
+        study: The study's files.
+        science_data: The parsed `science_data.json`.
+
+    Returns:
+        Node to formula, where there is one.
+    """
     found: dict[str, str] = {}
     configurations = science_data.get("configurations")
     for configuration in configurations if isinstance(configurations, list) else []:
@@ -253,7 +264,7 @@ class _Library:
         from sr_harness.engine import simplify
 
         printed, exact = self._parse(text), self._parse(recorded)
-        rounded = self._round(recorded, _digits(text))
+        rounded = self._round(recorded, shown_digits(text))
         if printed is None or exact is None or rounded is None:
             return False
         if printed in (exact, rounded):
@@ -280,7 +291,7 @@ class _Library:
         if part is None:
             return False
         bare = part.args[0] if part.op == "neg" else part
-        for whole in (self._parse(recorded), self._round(recorded, _digits(text))):
+        for whole in (self._parse(recorded), self._round(recorded, shown_digits(text))):
             if whole is None:
                 continue
             if bare != whole and bare in _below(whole):
@@ -303,10 +314,10 @@ def _leaves(expression: Expression) -> Iterator[str]:
     return (str(node.name or abs(node.value or 0.0)) for node in _below(expression) if not node.args)
 
 
-def _digits(text: str) -> int:
-    """The digits that the numbers of a text are rounded to: the most that one of them shows."""
+def shown_digits(text: str) -> int:
+    """The digits that the numbers of a formula are rounded to: the most that one of them shows."""
     shown = (re.split("[eE]", literal)[0].replace(".", "").lstrip("0") for literal in _LITERAL.findall(text))
-    return min(max(_LEAST_DIGITS, *map(len, shown), 0), _MOST_DIGITS)
+    return min(max(LEAST_DIGITS, *map(len, shown), 0), _MOST_DIGITS)
 
 
 def _distance(text: str, formula: str) -> float:

@@ -62,7 +62,7 @@ class StudyFiles:
     faults: list[Fault] = field(default_factory=list)
     legacy: bool = False
     _results: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    _processors: dict[str, str] = field(default_factory=dict)
+    _reports: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> StudyFiles:
@@ -189,24 +189,26 @@ class StudyFiles:
 
     def processor(self, node_id: str) -> str:
         """Name the machine a node ran on, as its report says; empty when it does not."""
-        if node_id not in self._processors:
-            self._processors[node_id] = self._read_processor(node_id)
-        return self._processors[node_id]
+        cpu = self.report(node_id).get("cpu_info")
+        parts = [cpu.get("model"), cpu.get("arch")] if isinstance(cpu, Mapping) else []
+        return " ".join(str(part) for part in parts if part)
 
-    def _read_processor(self, node_id: str) -> str:
+    def report(self, node_id: str) -> Mapping[str, Any]:
+        """Read a node's `node_report.json`; empty when there is none that can be read."""
+        if node_id not in self._reports:
+            self._reports[node_id] = self._read_report(node_id)
+        return self._reports[node_id]
+
+    def _read_report(self, node_id: str) -> Mapping[str, Any]:
         folder = self.work_dir(node_id)
         path = folder / "node_report.json" if folder is not None else None
         if path is None or not path.is_file():
-            return ""
+            return {}
         try:
             report = read_json(path)
         except FormatError:
-            return ""  # reported by `ari validate`
-        if not isinstance(report, Mapping):
-            return ""
-        cpu = report.get("cpu_info")
-        parts = [cpu.get("model"), cpu.get("arch")] if isinstance(cpu, Mapping) else []
-        return " ".join(str(part) for part in parts if part)
+            return {}  # reported by `ari validate`
+        return report if isinstance(report, Mapping) else {}
 
     def measured(self) -> Iterator[Measured]:
         """Go through the metrics of all nodes."""
