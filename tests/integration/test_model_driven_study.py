@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from ari.checkpoint import Checkpoint, validate
 from ari.errors import ConfigError, ModelError
 from ari.orchestrator.study import RunOptions, StudyResult, start
 from ari.testing import Call, LoopbackServer, Received, Reply, odd_calls, useless_replies
+from ari.testing.replies import Script, Scripted
 
 Patch = pytest.MonkeyPatch
 EXPERIMENT = "# A law\nWhat is y?\n\n## Data\n- source: data.csv\n- target: y\n"
@@ -45,6 +48,25 @@ def study(server: LoopbackServer, folder: Path, monkeypatch: Patch, **options) -
     return start(RunOptions(folder / "experiment.md", output=folder / "out", **options))
 
 
+def is_node(asked: Received) -> bool:
+    return "This node: " in asked.text
+
+
+def of_nodes(server: LoopbackServer) -> list[Received]:
+    return [request for request in server.requests if is_node(request)]
+
+
+def serving(replies: Iterable[Scripted] | Callable[[Received], Scripted], **options: Any) -> LoopbackServer:
+    """A server whose script is for nodes and proposals; asked for ideas, it has none."""
+    script = Script(replies)
+
+    def reply(asked: Received) -> Reply:
+        mine = is_node(asked) or is_proposal(asked)
+        return script.reply(asked) if mine else Reply.error(400, "no ideas today")
+
+    return LoopbackServer(reply, **options)
+
+
 def is_proposal(asked: Received) -> bool:
     return "Propose the next experiment" in asked.text
 
@@ -69,7 +91,7 @@ def test_a_cut_off_answer_costs_one_node_of_six(tmp_path: Path, monkeypatch: Pat
             return CUT_OFF
         return "Submitted." if tool_results(asked) else Reply.tool("submit_formula", formula="a*b")
 
-    with LoopbackServer(reply) as server:
+    with serving(reply) as server:
         result = study(server, tmp_path, monkeypatch, nodes=6)
     nodes = Checkpoint.open(result.checkpoint, read_only=True).nodes
     assert {name: node.status for name, node in nodes.items()} == {
@@ -93,7 +115,7 @@ USELESS = useless_replies("submit_formula", {"formula": "a*b"}) | {
 def test_a_bad_habit_that_goes_on_ends_the_node_and_not_the_run(
     tmp_path: Path, monkeypatch: Patch, habit: str
 ) -> None:
-    with LoopbackServer(lambda asked: USELESS[habit]) as server:
+    with serving(lambda asked: USELESS[habit]) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.best is None
     report = report_of(result.checkpoint, "node_0000")
@@ -101,7 +123,7 @@ def test_a_bad_habit_that_goes_on_ends_the_node_and_not_the_run(
     assert "could not be used" in report["error"]
     assert (result.checkpoint / "records" / "node_0000" / RAW_REPLY).exists()
     refused_by_the_tool = habit in ("missing arguments", "arguments of a wrong type")
-    assert len(server.requests) == 1 + (5 if refused_by_the_tool else 3)
+    assert len(of_nodes(server)) == 1 + (5 if refused_by_the_tool else 3)
 
 
 ODD = odd_calls("submit_formula", {"formula": "a*b"}) | {
@@ -114,12 +136,12 @@ ODD = odd_calls("submit_formula", {"formula": "a*b"}) | {
 @pytest.mark.parametrize("habit", ODD)
 def test_a_call_in_another_form_is_a_call(tmp_path: Path, monkeypatch: Patch, habit: str) -> None:
     def reply(asked: Received) -> Reply | str:
-        return "Submitted." if len(server.requests) > 1 else ODD[habit]
+        return "Submitted." if len(of_nodes(server)) > 1 else ODD[habit]
 
-    with LoopbackServer(reply) as server:
+    with serving(reply) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.formula == "y = a*b"
-    assert len(server.requests) == 2
+    assert len(of_nodes(server)) == 2
 
 
 def test_one_extra_field_is_named_and_mended(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -128,10 +150,10 @@ def test_one_extra_field_is_named_and_mended(tmp_path: Path, monkeypatch: Patch)
         Reply.tool("submit_formula", formula="a*b"),
         "Submitted.",
     ]
-    with LoopbackServer(replies) as server:
+    with serving(replies) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.formula == "y = a*b"
-    assert "confidence" in server.requests[1].body["messages"][-1]["content"]
+    assert "confidence" in of_nodes(server)[1].body["messages"][-1]["content"]
 
 
 def test_every_bad_habit_in_turn_is_got_over(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -144,7 +166,7 @@ def test_every_bad_habit_in_turn_is_got_over(tmp_path: Path, monkeypatch: Patch)
         yield Reply.tool("submit_formula", formula="a*b")
         yield "Submitted."
 
-    with LoopbackServer(script()) as server:
+    with serving(script()) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.formula == "y = a*b"
 
@@ -157,7 +179,7 @@ def test_an_endpoint_without_tools_drives_a_study(tmp_path: Path, monkeypatch: P
             return "Submitted."
         return SUBMIT
 
-    with LoopbackServer(reply, refuse_tools=True) as server:
+    with serving(reply, refuse_tools=True) as server:
         result = study(server, tmp_path, monkeypatch, nodes=2)
     assert result.formula == "y = a*b"
     assert [node.label for node in Checkpoint.open(result.checkpoint, read_only=True).nodes.values()] == [
@@ -173,7 +195,7 @@ def test_a_proposal_that_is_no_use_is_replaced_and_kept(tmp_path: Path, monkeypa
             return "How about something else?"
         return "Submitted." if tool_results(asked) else Reply.tool("submit_formula", formula="a*b")
 
-    with LoopbackServer(reply) as server:
+    with serving(reply) as server:
         result = study(server, tmp_path, monkeypatch, nodes=2)
     nodes = Checkpoint.open(result.checkpoint, read_only=True).nodes
     assert (
@@ -191,13 +213,13 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path, monkeypatch: Patch) -> N
 
     def reply(asked: Received) -> Reply:
         echo = f"{asked.headers['authorization']} {' '.join(KEYS.values())}"
-        if len(server.requests) > 2:
+        if len(of_nodes(server)) > 2:
             return Reply.error(403, f"Incorrect API key provided: {echo}")
         return Reply(echo, calls=(Call("submit_formula", {"formula": echo, "note": echo}),))
 
-    with LoopbackServer(reply, key=key) as server:
+    with serving(reply, key=key) as server:
         result = study(server, tmp_path, monkeypatch, nodes=2)
-    assert len(server.requests) > 2
+    assert len(of_nodes(server)) > 2
     found = [
         (path, name)
         for path in result.checkpoint.rglob("*")
@@ -212,7 +234,7 @@ def test_planted_keys_are_found_nowhere(tmp_path: Path, monkeypatch: Patch) -> N
 
 
 def test_an_unknown_model_is_refused_before_anything_is_paid_for(tmp_path: Path, monkeypatch: Patch) -> None:
-    with LoopbackServer(["never"], models=["prov-x/some-model:free@2025", "other"]) as server:
+    with serving(["never"], models=["prov-x/some-model:free@2025", "other"]) as server:
         with pytest.raises(ConfigError) as caught:
             study(server, tmp_path, monkeypatch)
     assert f"there is no model {MODEL!r}" in caught.value.message
@@ -223,7 +245,7 @@ def test_an_unknown_model_is_refused_before_anything_is_paid_for(tmp_path: Path,
 
 def test_a_model_that_is_listed_runs_under_its_odd_id(tmp_path: Path, monkeypatch: Patch) -> None:
     replies = [Reply.tool("submit_formula", formula="a*b"), "Submitted."]
-    with LoopbackServer(replies, models=["prov-x/some-model:free@2026"]) as server:
+    with serving(replies, models=["prov-x/some-model:free@2026"]) as server:
         result = study(server, tmp_path, monkeypatch)
     assert result.formula == "y = a*b"
     assert server.requests[0].body["model"] == "prov-x/some-model:free@2026"
