@@ -15,6 +15,7 @@ from ari.agents.symbolic_regression import AgentResult, Shape, find_formula
 from ari.agents.symbolic_regression.toolbox import Toolbox
 from ari.errors import ConfigError
 from ari.testing import Call, Reply, ScriptedModel
+from ari.testing.habits import odd_calls, useless_replies
 
 BAD = (
     "I would rather talk about the weather.",
@@ -58,6 +59,23 @@ def test_a_bad_reply_costs_a_step_and_nothing_more(bad: Reply | str):
     assert result.failures == 1
     assert result.best is not None
     assert result.best.formula() == LAW
+
+
+ODD = odd_calls("evaluate_formula", {"formula": LAW})
+USELESS = useless_replies("evaluate_formula", {"formula": LAW})
+
+
+@pytest.mark.parametrize("habit", ODD)
+def test_a_call_in_any_form_is_served(habit: str):
+    result = search(ScriptedModel([ODD[habit]]), Shape(1, 1, 1, 1))
+    assert (result.stop_reason, result.failures) == ("exact", 0)
+
+
+@pytest.mark.parametrize("habit", USELESS)
+def test_a_useless_reply_costs_a_step_and_nothing_more(habit: str):
+    result = search(ScriptedModel([USELESS[habit], f"`{LAW}`"]), Shape(1, 1, 2, 1))
+    assert result.stop_reason == "exact"
+    assert result.requests <= 2  # what is cut off may hold a whole formula, which is measured like any other
 
 
 def test_an_exact_formula_ends_the_search_at_once():

@@ -126,11 +126,20 @@ def read_reply(response: ModelResponse, tools: Collection[str]) -> Reply:
 def _native(part: ToolCallPart) -> Call:
     if part.args is None or isinstance(part.args, dict):
         return Call(part.tool_name, dict(part.args or {}), part.tool_call_id)
-    arguments = next((found for found in documents(part.args) if isinstance(found, dict)), None)
+    arguments = next((found for found in documents(_once(part.args)) if isinstance(found, dict)), None)
     if arguments is None and part.args.strip():
         fault = "the arguments are not a JSON object"
         return Call(part.tool_name, {}, part.tool_call_id, fault)
     return Call(part.tool_name, arguments or {}, part.tool_call_id)
+
+
+def _once(text: str) -> str:
+    """JSON that was encoded twice, encoded once."""
+    try:
+        inner = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return inner if isinstance(inner, str) else text
 
 
 def _read_text(text: str, found: _Found) -> None:
