@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +13,11 @@ from ari.cli.common import (
     JsonOption,
     QuietOption,
     checkpoint_path,
-    console,
     count,
     print_json,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ari.formats.gate_report import GateFinding, GateReport
 
 
@@ -61,38 +59,28 @@ def gate(  # noqa: PLR0917 - each parameter is an option of the command
 
 
 def _show(path: Path, report: GateReport) -> None:
-    out = console()
-    if report.errors or report.warnings:
-        out.print(_table(report))
+    for severity, findings in (("error", report.errors), ("warning", report.warnings)):
+        for finding in findings:
+            print("\n".join(_lines(severity, finding)))
     metrics = report.metrics
     total = metrics.get("numeric_assertions_total", 0)
     found = f"{count(len(report.errors), 'error')}, {count(len(report.warnings), 'warning')}"
-    out.print(
+    print(
         f"{path}: {report.status} ({report.phase}, {report.policy}): {found}; "
         f"{metrics.get('numeric_reproducible', 0)} of {total} numbers recomputed, "
         f"{metrics.get('grounded_claims', 0)} of {metrics.get('total_claims', 0)} claims grounded"
     )
     if report.should_block:
-        out.print("The paper must not be published as it is.")
+        print("The paper must not be published as it is.")
 
 
-def _table(report: GateReport) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", "where", "finding", "evidence", "fix"):
-        table.add_column(heading, overflow="fold")
-    for severity, findings in (("error", report.errors), ("warning", report.warnings)):
-        for finding in findings:
-            table.add_row(
-                severity,
-                _where(finding),
-                f"{finding.message} [{finding.kind}]",
-                _evidence(finding),
-                finding.fix,
-            )
-    return table
+def _lines(severity: str, finding: GateFinding) -> Iterator[str]:
+    """A finding as compilers tell theirs, with its place in front."""
+    place = _where(finding)
+    yield f"{f'{place}: ' if place else ''}{severity}: {finding.message} [{finding.kind}]"
+    for name, text in (("evidence", _evidence(finding)), ("fix", finding.fix)):
+        if text:
+            yield f"    {name:<8}  {text}"
 
 
 def _where(finding: GateFinding) -> str:
@@ -102,8 +90,10 @@ def _where(finding: GateFinding) -> str:
 
 def _evidence(finding: GateFinding) -> str:
     evidence = finding.evidence
-    if evidence is None or evidence.value is None:
+    if evidence is None:
         return ""
+    if evidence.value is None:
+        return f"{evidence.formula} of {evidence.node_id}" if evidence.formula and evidence.node_id else ""
     source = (
         f"{evidence.metric_path} of {evidence.node_id}"
         if evidence.metric_path and evidence.node_id

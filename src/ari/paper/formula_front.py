@@ -331,7 +331,7 @@ class FormulaFront:
         primary = story.metric_words(self.study.primary_metric)
         better = "larger is better" if self.study.higher_is_better else "smaller is better"
         found = [
-            sentence(f"Candidates were compared by {primary} on the validation rows ({better}) together "
+            sentence(f"Candidates were compared by the {primary} on the validation rows ({better}) together "
             f"with their "
                      f"size, the number of nodes of the expression {marks.cite('rissanen1978')}")
         ]  # fmt: skip

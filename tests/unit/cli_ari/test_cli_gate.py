@@ -24,12 +24,15 @@ def study(tmp_path: Path) -> Path:
 def test_a_wrong_number_is_shown_with_line_evidence_and_fix(ari: Ari, study: Path) -> None:
     answer = ari("gate", study)
     assert answer.status == 1
-    text = " ".join(answer.out.split())
-    assert "paper.tex:10:19" in text
-    assert 'the paper says "24.9\\%", C3:NC3 gives 42.8571 [numeric_mismatch]' in text
-    assert "C3:NC3: 42.8571 relative_reduction_percent" in text
-    assert "Print 42.9." in text
-    assert "1 error, 0 warnings; 2 of 2 numbers recomputed, 2 of 2 claims grounded" in text
+    first, evidence, fix, last, verdict = answer.out.splitlines()
+    assert first == (
+        'paper.tex:10:19: error: the paper says "24.9\\%", C3:NC3 gives 42.8571 [numeric_mismatch]'
+    )
+    assert evidence == "    evidence  C3:NC3: 42.8571 relative_reduction_percent"
+    assert fix.split(None, 1) == ["fix", "Print 42.9."]
+    counted = "1 error, 0 warnings; 2 of 2 numbers recomputed, 2 of 2 claims grounded"
+    assert last == f"{study}: failed (final, strict): {counted}"
+    assert verdict == "The paper must not be published as it is."
 
 
 def test_a_right_paper_passes(ari: Ari, study: Path) -> None:
