@@ -59,7 +59,13 @@ class FormulaFront:
 
     @property
     def exact(self) -> bool:
-        """Whether no error above rounding was seen on the sealed rows."""
+        """Whether no error above rounding was seen on the sealed rows, or none on any row.
+
+        Against sealed values that hardly differ from each other, rounding alone may look like an error.
+        """
+        view = self.story.residuals
+        if view is not None and view.exact:
+            return True
         error = self.best.metrics.get(f"{SEALED}nrmse", self.best.metrics.get("nrmse", 1.0))
         return error <= _ROUNDING
 
@@ -72,7 +78,10 @@ class FormulaFront:
         rows = self.story.root_fact("data_rows", " from ", " rows of data")
         found = f"A search over {self._families()} found{rows} {self._inline()}"
         if self.network:
-            found += f", in which {listed([self.marks.name(r) for r in self.network])} says who acts on whom"
+            says = "says" if len(self.network) == 1 else "say"
+            found += (
+                f", in which {listed([self.marks.name(r) for r in self.network])} {says} who acts on whom"
+            )
         return [asked, sentence(found), self._sealed_sentence(short=True), self._needs(), self._closing()]
 
     def _inline(self) -> str:
@@ -230,9 +239,10 @@ class FormulaFront:
         if not self.network:
             return ""
         relation = listed([self.marks.name(r) for r in self.network])
+        networks = "network" if len(self.network) == 1 else "networks"
         seen = self.story.see("network")
         return sentence(
-            f"They lie on the nodes of the network {relation}{f', shown in {seen}' if seen else ''}"
+            f"They lie on the nodes of the {networks} {relation}{f', shown in {seen}' if seen else ''}"
         )
 
     def _plain(self, value: float) -> str:

@@ -13,6 +13,7 @@ from ari.errors import ConfigError, FormatError, PaperError
 from ari.paper.formula import read_printed
 from ari.paper.render import template_names
 from ari.paper.stage import write_paper
+from ari.paper.writing import compose, read_story
 from ari.pipeline.claim_gate.gate import run_hard_gate
 from support.mutations import plant_faults, undetected
 from support.studies import NAMES, copy_study, finished_study, written_study
@@ -158,3 +159,11 @@ def test_entries_of_the_study_s_own_bibliography_stay(tmp_path: Path) -> None:
 def test_a_formula_is_printed_as_mathematics_and_as_text(tmp_path: Path) -> None:
     printed = {(p.latex is None, p.text or p.latex) for p in read_printed(source("kepler", tmp_path))}
     assert printed == {(True, "a**1.5"), (False, "T = {a}^{1.5}")}
+
+
+def test_rounding_is_no_error_even_where_the_sealed_values_hardly_differ(tmp_path: Path) -> None:
+    story = read_story(written_study("kuramoto", tmp_path))
+    assert story.residuals is not None and story.residuals.exact
+    story.best.metrics["sealed_nrmse"] = 3.5e-13
+    text = " ".join(compose(story).abstract)
+    assert "no error above rounding" in text
