@@ -62,6 +62,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
             default is a seed, so that a fit can be repeated.
         warm_start: Whether `fit` goes on from the formulas of the fit before. They are measured again on the
             new data, and those that stand are kept.
+        n_jobs: Worker processes that run later strategies ahead: None for none, a number, or -1 for all
+            available cores. Formulas do not depend on it. None are started for a fit of less than half a
+            second, nor in a process that is itself a worker, such as those of a parallel grid search.
         validation_fraction: Share of the rows that is held out from 40 rows on. Constants are not fitted on
             them, and a formula is judged by the worse of both parts. At most 0.5; 0 uses every row to fit.
 
@@ -96,6 +99,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         random_state: int | np.random.RandomState | None = 0,
         warm_start: bool = False,
         validation_fraction: float = 0.2,
+        n_jobs: int | None = None,
     ) -> None:
         self.work = work
         self.time_limit = time_limit
@@ -103,6 +107,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         self.random_state = random_state
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Search for a formula of the columns of `X` that gives `y`.
@@ -276,6 +281,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
             )
         if isinstance(self.random_state, Integral) and self.random_state < 0:
             raise ProblemError(f"random_state must be a seed of at least 0, got {self.random_state!r}")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ProblemError(
+                "n_jobs must be None, a number of at least 1, or -1 for all available cores, "
+                f"got {self.n_jobs!r}"
+            )
         if not isinstance(self.validation_fraction, Real) or not 0 <= self.validation_fraction <= 0.5:
             raise ProblemError(
                 f"validation_fraction must be a share from 0 to 0.5, got {self.validation_fraction!r}"
@@ -342,7 +352,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
             seed=seed,
             strategies=self.strategies,
             start=kept,
+            jobs=self.n_jobs,
         )
+        for event in result.events:
+            if event.kind == "worker":
+                warnings.warn(event.message, RuntimeWarning, stacklevel=4)
         self.stop_reason_, self.work_used_ = result.stop_reason, result.work_used
         pool = [*kept, *result.front.candidates]
         if pool:

@@ -61,6 +61,9 @@ def discover(
     time: Annotated[float | None, typer.Option(help="Ceiling in seconds. Default: none.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     strategies: Annotated[str, typer.Option(help="Strategies, separated by commas. Default: all.")] = "",
+    jobs: Annotated[
+        int, typer.Option(help="Worker processes, -1 for all available cores; the result is the same.")
+    ] = -1,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows with NaN or infinite values.")
     ] = False,
@@ -77,10 +80,12 @@ def discover(
 
     if time is not None and not time > 0:
         raise typer.BadParameter(f"{time} is not above 0", param_hint="--time")
+    if jobs == 0:
+        raise typer.BadParameter("0 cannot search; give at least 1, or -1 for all cores", param_hint="--jobs")
     if bool(target) == bool(system):
         raise typer.BadParameter("give either --target or --system", param_hint="--target")
     request = Request(
-        Budget(work, time), seed, _names(inputs), _names(strategies), time_axis or None, as_json=as_json
+        Budget(work, time), seed, _names(inputs), _names(strategies), time_axis or None, jobs, as_json=as_json
     )
     with _context(data) as context:
         status = _dynamic(context, target, _names(system), request)
@@ -100,7 +105,11 @@ def discover(
             seed=seed,
             strategies=_names(strategies) or None,
             on_event=watch,
+            jobs=jobs,
         )
+    for event in result.events:
+        if event.kind == "worker":
+            print(f"note: {event.message}", file=sys.stderr)
     if as_json:
         print_json(_document(problem, result))
     else:

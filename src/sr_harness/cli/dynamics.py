@@ -33,6 +33,7 @@ class Request:
     inputs: Sequence[str]
     strategies: Sequence[str]
     time_axis: str | None
+    jobs: int
     as_json: bool
 
 
@@ -51,8 +52,10 @@ def search_derivative(
         strategies=request.strategies or None,
         time=request.time_axis,
         on_event=show,
+        jobs=request.jobs,
     )
-    for note in found.notes:
+    troubles = [event.message for event in found.discovery.events if event.kind == "worker"]
+    for note in (*found.notes, *troubles):
         print(f"note: {note}", file=sys.stderr)
     if request.as_json:
         print_json(_derivative_document(target, found))
@@ -74,6 +77,7 @@ def search_system(context: AgentContext, states: Sequence[str], request: Request
         seed=request.seed,
         strategies=request.strategies or None,
         on_event=None if quiet else lambda text: print(f"  {text}", file=sys.stderr),
+        jobs=request.jobs,
     )
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -101,6 +101,10 @@ class Meter:
             raise AllotmentSpent
         self.used += cost
 
+    def refund(self, work: int) -> None:
+        """Take back work that was charged and is about to be charged again."""
+        self.used -= work
+
     def check(self) -> None:
         """Stop here if the search was cancelled or its time is up."""
         if self._should_stop is not None and self._should_stop():

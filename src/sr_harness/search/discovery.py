@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sr_harness.errors import ExpressionError, UnknownChoiceError
+from sr_harness.search.ahead import Ahead, Place, Stream, Void
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
+from sr_harness.search.jobs import effective_jobs
 from sr_harness.search.polish import refit, variants
 from sr_harness.search.problem import Problem
+from sr_harness.search.recording import Allowed, Charged, Viewed
 from sr_harness.search.strategies import STRATEGIES
 from sr_harness.search.strategies.base import Strategy
 from sr_harness.search.threads import one_thread
@@ -48,7 +51,7 @@ SHORTER = 3.0
 POLISHED = 2
 """How many members of the front are polished after each strategy, those with the shortest descriptions."""
 
-EventKind = Literal["strategy", "improved", "skipped", "failed", "refused", "stopped"]
+EventKind = Literal["strategy", "improved", "skipped", "failed", "refused", "worker", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Event:
 
     Attributes:
         kind: A strategy began, the front improved, a strategy was skipped or failed, a start formula was
-            refused, the search stopped.
+            refused, a worker process was lost, the search stopped.
         origin: The strategy.
         message: For people.
         work: Work used so far.
@@ -106,6 +109,7 @@ def discover(
     start: Sequence[Candidate | Expression] = (),
     on_event: Callable[[Event], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    jobs: int | None = 1,
 ) -> Discovery:
     """Search for formulas.
 
@@ -118,14 +122,25 @@ def discover(
             other.
         on_event: Called at each event, in this thread.
         should_stop: Asked before each piece of work; True cancels.
+        jobs: Most worker processes, in scikit-learn's sense (see `effective_jobs`). They run later strategies
+            ahead once the search has taken half a second. What is found, and the work, do not depend on it.
 
     Raises:
         ProblemError: A strategy that does not exist.
+        ValueError: 0 jobs.
     """
-    run = _Run(Workspace(problem, Meter(budget, should_stop), seed), on_event)
     chosen = select_strategies(strategies)
-    with one_thread():
-        reason = run.all(start, chosen)
+    run = _Run(
+        problem,
+        chosen,
+        budget,
+        seed=seed,
+        jobs=effective_jobs(jobs),
+        on_event=on_event,
+        should_stop=should_stop,
+    )
+    with one_thread(), run.ahead:
+        reason = run.all(start)
     front = run.space.front
     used = run.space.meter.used
     run.report("stopped", "search", f"{reason} after {used} units of work")
@@ -151,11 +166,31 @@ def _strategy(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
+def _agree(here: int, recorded: int) -> None:
+    """Refuse records of a strategy that went by something that is otherwise here."""
+    if here != recorded:
+        raise Void
+
+
 class _Run:
     """The state of one search that is not the strategies' business."""
 
-    def __init__(self, space: Workspace, on_event: Callable[[Event], None] | None) -> None:
-        self.space = space
+    def __init__(
+        self,
+        problem: Problem,
+        chosen: Sequence[Strategy],
+        budget: Budget,
+        *,
+        seed: int,
+        jobs: int,
+        on_event: Callable[[Event], None] | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> None:
+        self.space = Workspace(problem, Meter(budget, self._cancelled), seed)
+        self.chosen = chosen
+        self.shares = [strategy.share for strategy in chosen[:-1]] + [1.0]
+        self.ahead = Ahead(jobs, self.space, chosen, self.shares)
+        self._should_stop = should_stop
         self.events: list[Event] = []
         self._on_event = on_event
         self._polished: set[Expression] = set()
@@ -167,12 +202,16 @@ class _Run:
         if self._on_event is not None:
             self._on_event(event)
 
-    def all(self, start: Sequence[Candidate | Expression], chosen: Sequence[Strategy]) -> StopReason:
+    def _cancelled(self) -> bool:
+        self.ahead.tick()
+        return self._should_stop is not None and self._should_stop()
+
+    def all(self, start: Sequence[Candidate | Expression]) -> StopReason:
         """Measure the start, run the strategies in turn, and say why it ended."""
         try:
             self.begin(start)
-            for place, strategy in enumerate(chosen, start=1):
-                self.strategy(strategy, 1.0 if place == len(chosen) else strategy.share)
+            for place, strategy in enumerate(self.chosen):
+                self.strategy(place, strategy)
         except _Exact:
             return "exact"
         except Halt as halt:
@@ -189,7 +228,7 @@ class _Run:
             except ExpressionError as error:
                 self.report("refused", origin, f"a start formula does not fit these data: {error}")
 
-    def strategy(self, strategy: Strategy, share: float) -> None:
+    def strategy(self, place: int, strategy: Strategy) -> None:
         """Run one strategy within its part of the budget, then polish what it found."""
         obstacle = strategy.obstacle(self.space.problem)
         if obstacle is not None:
@@ -197,15 +236,55 @@ class _Run:
             return
         self.report("strategy", strategy.name, strategy.summary)
         try:
-            with self.space.meter.allot(share):
-                for expression in strategy.propose(self.space):
-                    self.offer(expression, strategy.name)
+            with self.space.meter.allot(self.shares[place]):
+                for part in range(strategy.parts):
+                    self.part(strategy, Place(place, part))
         except AllotmentSpent:
             pass
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             # Numbers that no strategy foresaw, an overflow for example, end this strategy and not the search.
             self.report("failed", strategy.name, f"stopped by {type(error).__name__}: {error}")
+        finally:
+            self.ahead.leave(place)
         self.polish()
+
+    def part(self, strategy: Strategy, place: Place) -> None:
+        """Offer what one part of a strategy proposes, as a worker recorded it if one did."""
+        stream = self.ahead.claim(place)
+        for trouble in self.ahead.troubles():
+            self.report("worker", strategy.name, trouble)
+        if stream is not None and self.follow(stream, strategy.name):
+            return
+        for expression in strategy.propose_part(self.space, place.part):
+            self.offer(expression, strategy.name)
+
+    def follow(self, stream: Stream, origin: str) -> bool:
+        """Charge and offer what a worker recorded; whether that is the whole of the part.
+
+        Where it is not, the part must run here from its beginning. Then the work that it will charge again is
+        taken back; the formulas that it will propose again are known and cost nothing.
+        """
+        meter, charged = self.space.meter, 0
+        try:
+            for record in stream.records(meter.check):
+                if isinstance(record, Charged):
+                    before = meter.used
+                    self.space.charge(record.units)
+                    charged += meter.used - before
+                elif isinstance(record, Viewed):
+                    _agree(len(self.space.views), record.number)
+                elif isinstance(record, Allowed):
+                    _agree(self.space.allowance(record.most, record.spare), record.most)
+                else:
+                    self.offer(record, origin)
+        except Void as reason:
+            meter.refund(charged)
+            if str(reason):
+                self.report("worker", origin, str(reason))
+            return False
+        finally:
+            stream.abandon()
+        return True
 
     def offer(self, expression: Expression, origin: str) -> None:
         """Measure one formula; end the search if it is exact, and soon if it leaves nothing but noise."""

@@ -73,6 +73,14 @@ class Workspace:
         """Count work; see `Meter.charge`."""
         self.meter.charge(units)
 
+    def allowance(self, most: int, spare: int) -> int:
+        """Units of at most `most` that the strategy may spend so that `spare`, or half of the rest, is left.
+
+        The one way for a strategy to learn about the budget (see `sr_harness.search.recording`).
+        """
+        left = self.meter.left
+        return min(most, left - min(spare, left // 2))
+
     def consider(self, expression: Expression, origin: str) -> Candidate | None:
         """Measure a formula and offer it to the front.
 

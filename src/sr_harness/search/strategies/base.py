@@ -25,6 +25,10 @@ class Strategy(ABC):
     """One line for people."""
     share: ClassVar[float] = 0.5
     """The part of the work still left that it may spend."""
+    parts: ClassVar[int] = 1
+    """How many pieces it falls into that do not depend on each other; several can run side by side."""
+    ahead: ClassVar[bool] = True
+    """Whether it may run in a worker process. There `space.problem` is the sample."""
 
     def obstacle(self, problem: Problem) -> str | None:
         """Why it cannot run on this problem, or None."""
@@ -32,4 +36,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def propose(self, space: Workspace) -> Iterator[Expression]:
-        """Yield formulas without parameters, the most promising early."""
+        """Yield formulas without parameters, the most promising early: those of all parts in turn."""
+
+    def propose_part(self, space: Workspace, part: int) -> Iterator[Expression]:
+        """The formulas of one part, counted from 0. To override where there are several."""
+        if self.parts != 1 or part != 0:
+            raise NotImplementedError(f"{self.name} has {self.parts} parts but no propose_part")
+        return self.propose(space)

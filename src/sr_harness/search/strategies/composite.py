@@ -62,6 +62,7 @@ class Composite(Strategy):
         "y = u(few terms or a quotient) with sin, cos, exp, log of simple arguments inside"
     )
     share: ClassVar[float] = 0.6
+    parts: ClassVar[int] = 24
 
     def obstacle(self, problem: Problem) -> str | None:
         """So many formulas are tried that a few rows would agree with some by chance."""
@@ -69,19 +70,22 @@ class Composite(Strategy):
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
         """Products, then sums and quotients without extra atoms, then with, then greedy sums."""
-        views = [view for view in space.views if view.inputs]
-        families = {id(view): list(atom_families(view)) for view in views}
-        for view in views:
-            for family in ((), *families[id(view)]):
-                yield from _products(space, view, family)
-        for view in views:
-            yield from _exact(space, view, ())
-        for view in views:
-            for family in families[id(view)]:
-                yield from _exact(space, view, family)
-        for view in views:
-            for family in ((), *families[id(view)]):
-                yield from _greedy(space, view, family)
+        for part in range(self.parts):
+            yield from self.propose_part(space, part)
+
+    def propose_part(self, space: Workspace, part: int) -> Iterator[Expression]:
+        """An even share of the searches."""
+        plain = [(view, ()) for view in space.views if view.inputs]
+        rich = [(view, family) for view, _ in plain for family in atom_families(view)]
+        both = sorted([*plain, *rich], key=lambda item: plain.index((item[0], ())))
+        searches = [
+            *((_products, item) for item in both),
+            *((_exact, item) for item in (*plain, *rich)),
+            *((_greedy, item) for item in both),
+        ]
+        first, end = (len(searches) * place // self.parts for place in (part, part + 1))
+        for search, (view, family) in searches[first:end]:
+            yield from search(space, view, family)
 
 
 def _products(space: Workspace, view: View, family: Family) -> Iterator[Expression]:

@@ -25,8 +25,8 @@ from sr_harness.search.workspace import Workspace
 Floats = NDArray[np.float64]
 
 POPULATION = 500
-ROUND_EVALUATIONS = 100_000
-"""Evaluations of one round; each round begins with another population."""
+ROUND_WORK = 20_000
+"""Work of one round; each round begins with another population."""
 
 EVALUATIONS_A_UNIT = 5
 """The engine evaluates about this many formulas in the time of one unit of work."""
@@ -48,6 +48,7 @@ class Genetic(Strategy):
     name: ClassVar[str] = "genetic"
     summary: ClassVar[str] = "genetic programming over + - * / exp log sin cos sqrt tanh"
     share: ClassVar[float] = 1.0
+    parts: ClassVar[int] = MOST_ROUNDS
 
     def obstacle(self, problem: Problem) -> str | None:
         """It needs the optional package, inputs and a few rows."""
@@ -58,22 +59,26 @@ class Genetic(Strategy):
         return super().obstacle(problem)
 
     def propose(self, space: Workspace) -> Iterator[Expression]:
-        """The front of each round, every member fitted again."""
+        """The rounds in turn."""
+        for part in range(self.parts):
+            yield from self.propose_part(space, part)
+
+    def propose_part(self, space: Workspace, part: int) -> Iterator[Expression]:
+        """The front of one round, every member fitted again."""
         columns = {name: values for name, values in space.sample.data.items() if np.ptp(values) > 0}
         if not columns or np.ptp(space.sample.target) == 0:
             return
-        seeds = space.rng("genetic").integers(1, 2**31, MOST_ROUNDS)
-        for seed in seeds:
-            spare = space.meter.left - min(FITTING_WORK, space.meter.left // 2)
-            evaluations = min(ROUND_EVALUATIONS, spare * EVALUATIONS_A_UNIT)
-            if evaluations < 2 * POPULATION:
-                return
-            space.charge(evaluations / EVALUATIONS_A_UNIT)
-            for expression in _round(columns, space.sample.target, int(seed), evaluations):
-                yield expression
-                fitted = refit(expression, space)
-                if fitted is not None:
-                    yield fitted
+        work = space.allowance(ROUND_WORK, FITTING_WORK)
+        evaluations = work * EVALUATIONS_A_UNIT
+        if evaluations < 2 * POPULATION:
+            return
+        seed = int(space.rng("genetic").integers(1, 2**31, MOST_ROUNDS)[part])
+        space.charge(work)
+        for expression in _round(columns, space.sample.target, seed, evaluations):
+            yield expression
+            fitted = refit(expression, space)
+            if fitted is not None:
+                yield fitted
 
 
 class _Scaled(NamedTuple):

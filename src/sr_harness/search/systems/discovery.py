@@ -77,6 +77,7 @@ def discover_system(
     strategies: Sequence[str] | None = None,
     should_stop: Callable[[], bool] | None = None,
     on_event: Callable[[str], None] | None = None,
+    jobs: int | None = 1,
 ) -> SystemDiscovery:
     """Find a right-hand side for every state of a system.
 
@@ -88,11 +89,13 @@ def discover_system(
             programming.
         should_stop: Asked before each piece of work; True cancels.
         on_event: Called with a sentence at each step.
+        jobs: Worker processes of the portfolio, as in `sr_harness.search.discover`.
 
     Raises:
         ProblemError: No run is long enough, or a strategy that does not exist.
     """
-    search = _Search(runs, Meter(budget or Budget(DEFAULT_WORK), should_stop), seed, strategies, on_event)
+    meter = Meter(budget or Budget(DEFAULT_WORK), should_stop)
+    search = _Search(runs, meter, seed, strategies, on_event, jobs=jobs)
     reason: StopReason = "finished"
     with one_thread():
         try:
@@ -112,9 +115,11 @@ class _Search:
         seed: int,
         strategies: Sequence[str] | None,
         on_event: Callable[[str], None] | None,
+        *,
+        jobs: int | None,
     ) -> None:
         self.strategies = select_strategies(strategies or [name for name in STRATEGIES if name not in SLOW])
-        self.runs, self.meter, self.seed = runs, meter, seed
+        self.runs, self.meter, self.seed, self.jobs = runs, meter, seed, jobs
         self.tell = on_event or (lambda _text: None)
         self.systems = Assembly(runs, meter.charge)
         self.samples = self.systems.samples
@@ -164,6 +169,7 @@ class _Search:
             seed=self.seed,
             strategies=self.strategies,
             should_stop=self.stopped,
+            jobs=self.jobs,
         )
         self.meter.charge(max(1, min(found.work_used, self.meter.left)))
         for candidate in found.front.candidates:

@@ -69,6 +69,7 @@ def discover_derivative(
     time: str | None = None,
     on_event: Callable[[Event], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    jobs: int | None = 1,
 ) -> DerivativeDiscovery:
     """Find a formula for `dx_dt`.
 
@@ -83,6 +84,7 @@ def discover_derivative(
         time: Axis or variable that holds the times; default: `time` or `t`.
         on_event: As in `sr_harness.search.discover`.
         should_stop: As in `sr_harness.search.discover`.
+        jobs: As in `sr_harness.search.discover`.
 
     Raises:
         ProblemError: The target is no derivative, there is no time, or no run is long enough.
@@ -101,7 +103,13 @@ def discover_derivative(
     if allowed.seconds is not None:
         allowed = Budget(allowed.work, (1 - RANKING_SHARE) * allowed.seconds)
     found = discover(
-        problem, budget=allowed, seed=seed, strategies=strategies, on_event=on_event, should_stop=should_stop
+        problem,
+        budget=allowed,
+        seed=seed,
+        strategies=strategies,
+        on_event=on_event,
+        should_stop=should_stop,
+        jobs=jobs,
     )
     with one_thread():
         try:
