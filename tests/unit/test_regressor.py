@@ -24,7 +24,7 @@ from sr_harness import SymbolicRegressor
 from sr_harness.engine import Expression, evaluate, parse, render
 from sr_harness.errors import ImportDataError, ProblemError
 from sr_harness.evaluator import make_split
-from sr_harness.search import Strategy, discovery
+from sr_harness.search import Strategy, ahead, discovery
 from sr_harness.search.workspace import Workspace
 
 CHEAP = ["constant", "linear", "power_law"]
@@ -47,7 +47,9 @@ def power_law(rows: int = 30, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, 3.0 * X[:, 0] ** 2 * X[:, 1]
 
 
-@parametrize_with_checks([SymbolicRegressor(work=300), SymbolicRegressor(work=300, warm_start=True)])
+@parametrize_with_checks(
+    [SymbolicRegressor(work=300), SymbolicRegressor(work=300, warm_start=True, n_jobs=2)]
+)
 def test_it_is_a_scikit_learn_estimator(estimator: SymbolicRegressor, check: Callable[[Any], None]) -> None:
     check(estimator)
 
@@ -138,6 +140,18 @@ def test_a_hundred_thousand_rows() -> None:
     assert model.predict(X).shape == (100_000,)
     # measuring a formula on so many rows costs more than this budget
     assert shown(model.set_params(work=1).fit(X, y)) == LAW
+
+
+def test_jobs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "START_AFTER", 0.0)
+    X, y = power_law(60)
+    y = np.tanh(y) + np.sin(X[:, 0])
+    strategies = ["linear", "rational", "trigonometric", "composite"]
+    alone, several = (
+        SymbolicRegressor(work=2_000, strategies=strategies, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)
+    )
+    pd.testing.assert_frame_equal(several.pareto_front_, alone.pareto_front_)
+    assert several.work_used_ == alone.work_used_
 
 
 @pytest.mark.parametrize(("limit", "reason"), [({"time_limit": 1e-9}, "time"), ({"work": 1}, "work")])

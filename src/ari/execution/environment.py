@@ -59,6 +59,7 @@ def child_environment(
         "PYTHONDONTWRITEBYTECODE": "1",  # byte code in the node's folder would count as a result
         "PYTHONUNBUFFERED": "1",  # what was printed before a kill is kept
         "MPLBACKEND": "Agg",
+        "SR_HARNESS_JOBS": "1",  # a study is parallel over its nodes
     }
     chosen |= dict(extra or {})
     return chosen

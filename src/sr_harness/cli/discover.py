@@ -62,7 +62,11 @@ def discover(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     strategies: Annotated[str, typer.Option(help="Strategies, separated by commas. Default: all.")] = "",
     jobs: Annotated[
-        int, typer.Option(help="Worker processes, -1 for all available cores; the result is the same.")
+        int,
+        typer.Option(
+            envvar="SR_HARNESS_JOBS",
+            help="Worker processes, -1 for all available cores; the result is the same.",
+        ),
     ] = -1,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows with NaN or infinite values.")

@@ -6,8 +6,8 @@ computing. While the search is busy with one part, workers run the next ones and
 the same for any number of jobs, and when workers start is of no consequence for it.
 
 Promises: no process is started for a search that is over soon; none is left when the block is left, however
-that happens, nor when this process is killed (a worker ends with its connection); a worker that dies costs
-time and nothing else.
+that happens, nor when this process is killed (a worker ends with its connection or its parent); a worker that
+dies costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class Ahead:
             self._closed = True
             return
         # Protocol 4 copies arrays; a later one may leave them read-only.
-        start = pickle.dumps(Start(self._space.sample, self._space.seed), protocol=4)
+        start = pickle.dumps(Start(self._space.sample, self._space.seed, os.getpid()), protocol=4)
         self._threads = [
             threading.Thread(target=self._serve, args=(start,), name=f"search-worker-{number}", daemon=True)
             for number in range(count)

@@ -265,6 +265,7 @@ class _Run:
         taken back; the formulas that it will propose again are known and cost nothing.
         """
         meter, charged = self.space.meter, 0
+        granted: list[int] = []
         try:
             for record in stream.records(meter.check):
                 if isinstance(record, Charged):
@@ -275,10 +276,12 @@ class _Run:
                     _agree(len(self.space.views), record.number)
                 elif isinstance(record, Allowed):
                     _agree(self.space.allowance(record.most, record.spare), record.most)
+                    granted.append(record.most)
                 else:
                     self.offer(record, origin)
         except Void as reason:
             meter.refund(charged)
+            self.space.grant(granted)
             if str(reason):
                 self.report("worker", origin, str(reason))
             return False

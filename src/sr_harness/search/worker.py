@@ -1,7 +1,8 @@
 """The program of a worker process: it runs the parts of strategies that it is given and sends their records.
 
 It ends with its connection, so it never outlives the search: a thread waits for messages all the time, and
-where there can be none any more the process exits at once, whatever it is doing.
+where there can be none any more the process exits at once, whatever it is doing. Where something else keeps
+the connection open, a copy of the searching process for example, it ends when it has another parent.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from sr_harness.search.recording import Record, Recorder
 from sr_harness.search.strategies import STRATEGIES
 from sr_harness.search.threads import one_thread
 
-NICENESS = 10
-"""Workers give way to the search, which has the last word on everything they do."""
+LOOK_EVERY = 1.0
+"""Seconds between looks at who the parent is."""
 
 SEND_EVERY = 0.02
 """Seconds for which records of work are collected; a formula is sent at once."""
@@ -35,10 +36,12 @@ class Start:
     Attributes:
         sample: The rows that strategies work on.
         seed: Seed of the search.
+        parent: Process that searches.
     """
 
     sample: Problem
     seed: int
+    parent: int
 
 
 class Task(NamedTuple):
@@ -59,12 +62,11 @@ class Abandon(NamedTuple):
 
 def main(descriptor: int) -> None:
     """Work off the tasks that come over a connection until it is closed."""
-    os.nice(NICENESS)
     connection: Connection[Any, Any] = Connection(descriptor)
     start: Start = connection.recv()
     tasks: SimpleQueue[Task] = SimpleQueue()
     abandoned: set[int] = set()
-    threading.Thread(target=_receive, args=(connection, tasks, abandoned), daemon=True).start()
+    threading.Thread(target=_receive, args=(connection, start.parent, tasks, abandoned), daemon=True).start()
     outbox = _Outbox(connection)
     recorder = Recorder(start.sample, start.seed, outbox.note)
     with one_thread():
@@ -80,10 +82,15 @@ def main(descriptor: int) -> None:
             outbox.flush()
 
 
-def _receive(connection: Connection[Any, Any], tasks: SimpleQueue[Task], abandoned: set[int]) -> None:
-    """Pass messages on; end the process with the connection."""
+def _receive(
+    connection: Connection[Any, Any], parent: int, tasks: SimpleQueue[Task], abandoned: set[int]
+) -> None:
+    """Pass messages on; end the process with the connection or with its parent."""
     try:
         while True:
+            while not connection.poll(LOOK_EVERY):
+                if os.getppid() != parent:
+                    os._exit(0)
             message = connection.recv()
             if isinstance(message, Abandon):
                 abandoned.add(message.number)

@@ -7,6 +7,7 @@ Owns the sample of rows that stands for a large table, the meter, the front, and
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +54,7 @@ class Workspace:
         self.view = whole(self.sample.data, self.sample.target)
         self._known: dict[Expression, Candidate | None] = {}
         self._views: list[View] | None = None
+        self._granted: list[int] = []
 
     def rng(self, label: str) -> np.random.Generator:
         """Random numbers that depend on the seed and the label alone."""
@@ -78,8 +80,14 @@ class Workspace:
 
         The one way for a strategy to learn about the budget (see `sr_harness.search.recording`).
         """
+        if self._granted:
+            return self._granted.pop(0)
         left = self.meter.left
         return min(most, left - min(spare, left // 2))
+
+    def grant(self, allowances: Sequence[int]) -> None:
+        """Give these at the next questions for an allowance: a part that begins again must hear the same."""
+        self._granted = list(allowances)
 
     def consider(self, expression: Expression, origin: str) -> Candidate | None:
         """Measure a formula and offer it to the front.

@@ -48,6 +48,11 @@ def test_what_the_caller_sets_on_purpose_wins():
     }
 
 
+def test_a_search_in_a_command_starts_no_processes_unless_told():
+    assert environment({"SR_HARNESS_JOBS": "8"})["SR_HARNESS_JOBS"] == "1"
+    assert environment({}, extra={"SR_HARNESS_JOBS": "2"})["SR_HARNESS_JOBS"] == "2"
+
+
 def test_fingerprint_names_machine_and_compiler():
     found = fingerprint()
     assert set(found) == {"python", "platform", "machine", "cpu", "cores", "memory_bytes", "compiler"}

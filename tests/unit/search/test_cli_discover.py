@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sr_harness.cli import main
+from sr_harness.search import discovery
 
 
 @pytest.fixture
@@ -34,6 +35,23 @@ def test_the_answer_is_json_on_request(table: Path, capsys: pytest.CaptureFixtur
     assert answer["front"][0]["origin"] == "constant"
 
 
+@pytest.mark.parametrize(
+    ("extra", "variable", "expected"),
+    [([], None, -1), ([], "1", 1), (["--jobs", "3"], "1", 3)],
+    ids=["default", "environment", "option"],
+)
+def test_the_number_of_jobs_is_the_options_then_the_environments(
+    table: Path, monkeypatch: pytest.MonkeyPatch, extra: list[str], variable: str | None, expected: int
+) -> None:
+    asked: list[int | None] = []
+    monkeypatch.setattr(discovery, "effective_jobs", lambda jobs: asked.append(jobs) or 1)
+    monkeypatch.delenv("SR_HARNESS_JOBS", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("SR_HARNESS_JOBS", variable)
+    assert main(["discover", str(table), "--target", "drag", "--work", "3000", *extra]) == 0
+    assert set(asked) == {expected}
+
+
 def test_nothing_better_than_a_constant_is_a_failed_goal(table: Path) -> None:
     assert main(["discover", str(table), "--target", "drag", "--strategies", "constant", "--json"]) == 1
 
@@ -53,6 +71,7 @@ def test_missing_values_are_named_and_can_be_dropped(table: Path, capsys: pytest
         (["--target", "drag", "--strategies", "magic"], 2, "no strategy 'magic'"),
         (["--target", "drag", "--time", "0"], 2, "not above 0"),
         (["--target", "drag", "--work", "0"], 2, "--work"),
+        (["--target", "drag", "--jobs", "0"], 2, "0 cannot search; give at least 1, or -1 for all cores"),
     ],
 )
 def test_mistakes_are_explained(
