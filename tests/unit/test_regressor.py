@@ -352,6 +352,22 @@ def test_a_warm_start_with_bad_proposals_loses_nothing(proposer: Proposer, rows:
     pd.testing.assert_frame_equal(model.pareto_front_, before)
 
 
+def test_a_warm_start_keeps_what_was_fitted_to_many_rows(proposer: Proposer) -> None:
+    X, y = power_law(3000)
+    y = y + np.random.default_rng(3).normal(size=len(y))
+    model = cheap(work=3000, warm_start=True).fit(X, y)
+    assert model.candidates_[-1].rows == 2400
+    formula, before = model.formula_, model.pareto_front_
+    proposer.texts = BAD
+    model.set_params(strategies=["proposer"]).fit(X, y)
+    assert model.formula_ == formula
+    new = [kept for kept in model.candidates_ if kept.origin == "proposer"]
+    old = model.pareto_front_[model.pareto_front_["origin"] != "proposer"]
+    for row in before.itertuples():
+        beaten = any(kept.weight <= row.complexity and kept.r2 >= row.r2 for kept in new)
+        assert beaten or row.formula in set(old["formula"])
+
+
 def test_an_inexact_formula_survives_bad_proposals_and_yields_to_a_better_one(proposer: Proposer) -> None:
     X, y = power_law()
     proposer.texts = ("2.5*x0**2*x1 + 3", "7*x0")

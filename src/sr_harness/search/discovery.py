@@ -19,7 +19,7 @@ from sr_harness.search.ahead import Ahead, Place, Stream, Void
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
 from sr_harness.search.jobs import effective_jobs
-from sr_harness.search.polish import refit, variants
+from sr_harness.search.polish import on_all_rows, refit, variants
 from sr_harness.search.problem import Problem
 from sr_harness.search.recording import Allowed, Charged, Viewed
 from sr_harness.search.strategies import STRATEGIES
@@ -113,13 +113,17 @@ def discover(
 ) -> Discovery:
     """Search for formulas.
 
+    A large table is searched on a sample of its rows. Unless an exact formula was found, or the search was
+    cancelled or ran out of time, the constants of every formula of the front are then fitted to all rows.
+    That is not counted as work. A formula is replaced only by one that errs less on these rows.
+
     Args:
         problem: Data and target.
         budget: Work, and a ceiling in seconds.
         seed: Seed of everything random.
         strategies: Names from `STRATEGIES`, or strategies, in the order to run; default: all.
         start: Formulas from earlier searches. They are measured again on this problem and compete like any
-            other.
+            other. Without strategies nothing is fitted to all rows.
         on_event: Called at each event, in this thread.
         should_stop: Asked before each piece of work; True cancels.
         jobs: Most worker processes, in scikit-learn's sense (see `effective_jobs`). They run later strategies
@@ -139,8 +143,11 @@ def discover(
         on_event=on_event,
         should_stop=should_stop,
     )
-    with one_thread(), run.ahead:
-        reason = run.all(start)
+    with one_thread():
+        with run.ahead:
+            reason = run.all(start)
+        if chosen:
+            reason = run.fit_on_all_rows(reason)
     front = run.space.front
     used = run.space.meter.used
     run.report("stopped", "search", f"{reason} after {used} units of work")
@@ -347,6 +354,30 @@ class _Run:
             ]
             best = min(accepted, key=lambda kept: kept.length, default=None)
             current = best if best is not None and best.length < current.length - SHORTER else None
+
+    def fit_on_all_rows(self, reason: StopReason) -> StopReason:
+        """Fit the constants of the front of a large table to all rows, the best formula's first.
+
+        Args:
+            reason: Why the search ended.
+
+        Returns:
+            Why it ended now: time may have run out, or it was cancelled.
+        """
+        space = self.space
+        best = space.front.best()
+        if space.sample is space.problem or best is None or best.exact or reason in ("time", "cancelled"):
+            return reason
+        for candidate in sorted(space.front.candidates, key=lambda kept: (kept.length, kept.complexity)):
+            try:
+                space.meter.check()
+            except Halt as halt:
+                return halt.reason
+            for expression in on_all_rows(candidate.expression, space.problem, plain=candidate is best):
+                better = space.improve(expression, candidate.origin)
+                if better is not None:
+                    self.report("improved", better.origin, better.formula(digits=6), better)
+        return reason
 
     def _accept(self, expression: Expression, source: Candidate) -> Candidate | None:
         """Measure a form of a candidate; it if the front takes it."""

@@ -16,10 +16,14 @@ from sr_harness.search.selection import EXACT, plain_cost
 
 if TYPE_CHECKING:
     from sr_harness.engine import Expression, FitResult
+    from sr_harness.search.problem import Problem
     from sr_harness.search.workspace import Workspace
 
 FIT_WORK = 60
 """Charged for one fit of constants, and the most evaluations it may take."""
+
+FEW_EVALUATIONS = 20
+"""Most evaluations of a fit to all rows of a large table; it starts where that to a sample ended."""
 
 LINEAR_FIT_WORK = 4
 """Charged where all constants enter linearly and are solved for at once."""
@@ -107,6 +111,41 @@ def fit_result(template: Expression, space: Workspace) -> FitResult | None:
     except (FitError, AlignmentError):
         # Without its other terms a formula may lie on fewer axes than the target.
         return None
+
+
+def on_all_rows(expression: Expression, problem: Problem, *, plain: bool) -> Iterator[Expression]:
+    """The formula with its free constants fitted to every row; then, if so wished, with plain constants.
+
+    Args:
+        expression: A formula that was found on a sample.
+        problem: All rows.
+        plain: Whether to look for plain constants that all rows permit.
+    """
+    from sr_harness import engine
+
+    template = loosened(expression)
+    if template is None:
+        return
+    arrays = problem.arrays_for(template)
+
+    def fit(formula: Expression) -> FitResult:
+        return engine.fit(
+            formula,
+            arrays.data,
+            arrays.target,
+            structure=arrays.structure,
+            local=True,
+            max_evaluations=FEW_EVALUATIONS,
+        )
+
+    try:
+        with np.errstate(all="ignore"):
+            result = fit(template)
+            yield result.expression
+            if plain:
+                yield from plain_constants(result, arrays, fit)
+    except (FitError, AlignmentError):
+        return
 
 
 def snap(expression: Expression, space: Workspace) -> Expression | None:
