@@ -12,8 +12,9 @@ import pytest
 
 from ari.agent.repairs import RAW_REPLY
 from ari.checkpoint import Checkpoint, validate
+from ari.cli import main
 from ari.errors import ConfigError, ModelError
-from ari.orchestrator.study import RunOptions, StudyResult, start
+from ari.orchestrator.study import RunOptions, StudyResult, resume, start
 from ari.testing import Call, LoopbackServer, Received, Reply, odd_calls, useless_replies
 from ari.testing.replies import Script, Scripted
 
@@ -258,3 +259,31 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path, monkeypatch: Patch)
         ModelError, match=r"nothing answers for openai/prov-x/some-model:free@2026 at http://127"
     ):
         study(server, tmp_path, monkeypatch)
+
+
+def test_going_on_with_a_model_that_is_gone_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
+    replies = [Reply.tool("submit_formula", formula="a*b"), "Submitted."]
+    with serving(replies, models=["prov-x/some-model:free@2026"]) as server:
+        result = study(server, tmp_path, monkeypatch)
+    with serving([], models=["another"]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        with pytest.raises(ConfigError, match=f"there is no model '{MODEL}'"):
+            resume(result.checkpoint, nodes=3)
+    assert server.requests == []
+    assert len(Checkpoint.open(result.checkpoint, read_only=True).nodes) == 1
+
+
+def test_the_command_line_says_what_is_wrong_with_a_model(
+    tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "experiment.md").write_text(EXPERIMENT, encoding="utf-8")
+    (tmp_path / "data.csv").write_text("a,b,y\n1,2,2\n3,4,12\n", encoding="utf-8")
+    with serving([], models=["some-other-model"]) as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        status = main(["run", str(tmp_path), "--model", MODEL, "-o", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert status == 2
+    assert f"error: there is no model '{MODEL}'" in said
+    assert "It lists: some-other-model." in said
+    assert not (tmp_path / "out").exists()

@@ -93,13 +93,14 @@ def sr(
     import asyncio
 
     from ari import settings
-    from ari.agent.models import check_model, resolve_model
+    from ari.agent.models import resolve_model
+    from ari.agent.models.preflight import verify_model
     from ari.agents.symbolic_regression import Shape, Workbench, find_formula
 
     if time is not None and not time > 0:
         raise typer.BadParameter(f"{time} is not above 0", param_hint="--time")
     chosen = settings.load(options={"model": model, "seed": seed, "search_work": work}).settings
-    check_model(chosen.model)
+    verify_model(chosen.model)
     given = {"restarts": restarts, "conversations": conversations, "depth": depth, "samples": samples}
     offline = chosen.model == settings.OFFLINE
     usual = (1, 1, 2, 1) if offline else chosen.sr_shape

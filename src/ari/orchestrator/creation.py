@@ -37,7 +37,7 @@ from ari.pipeline.experiment_spec import (
 from ari.pipeline.metric_spec import CONTRACT_NAME, mint_contract
 from ari.pipeline.survey import survey_of
 from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
-from ari.settings import OFFLINE, Settings
+from ari.settings import Settings
 
 SYMBOLIC_METRICS: Mapping[str, bool] = {
     "nrmse": False,
@@ -124,8 +124,7 @@ def create_study(
     if experiment.kind == "command":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
     _check_workflow(source.parent)
-    if settings.model != OFFLINE:
-        verify_model(settings.model)
+    verify_model(settings.model)
     path = output or next_output(experiment.title)
     existed = path.exists()
     try:

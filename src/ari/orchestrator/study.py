@@ -197,8 +197,7 @@ def _go_on(
         if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
             study.warnings.append("the study had already ended; nothing was left to do")
             return study.result(checkpoint.state.finished, interrupted=False)
-        if settings.settings.model != OFFLINE:
-            verify_model(settings.settings.model, checkpoint=checkpoint.path)
+        verify_model(settings.settings.model, checkpoint=checkpoint.path)
         return study.run(resumed=True)
 
 

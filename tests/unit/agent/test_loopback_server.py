@@ -196,6 +196,19 @@ def test_a_key_that_is_echoed_is_masked_in_errors(drive) -> None:
     assert error.__context__ is None
 
 
+def test_whatever_a_client_library_raises_is_an_error_of_the_model(
+    monkeypatch: Patch, waits: list[float]
+) -> None:
+    async def fail(*_arguments: object) -> None:
+        raise ValueError(f"cannot encode 'Bearer {KEY}'")
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("pydantic_ai.models.openai.OpenAIChatModel.request", fail)
+    with pytest.raises(ModelAPIError, match=r"ValueError: cannot encode 'Bearer \*{8}'"):
+        ask(resolve_model(MODEL))
+    assert waits == []
+
+
 def test_an_endpoint_that_refuses_tools_gets_them_explained(drive) -> None:
     def reply(asked) -> str:
         return (

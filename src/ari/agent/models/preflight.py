@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ari.agent.models import Service, find_service
 from ari.errors import AriError, ConfigError, ModelError
+from ari.settings import OFFLINE
 
 if TYPE_CHECKING:
     from ari.agent.models.providers import Endpoint
@@ -51,13 +52,15 @@ def verify_model(name: str, *, checkpoint: Path | None = None) -> Standing:
     """Refuse a model that cannot be asked, before the first request that is paid for.
 
     Args:
-        name: `<provider>/<model>`.
+        name: `offline`, or `<provider>/<model>`.
         checkpoint: The study it is to work for.
 
     Raises:
         ConfigError: When the service does not know the model or does not take the key.
         ModelError: When nothing answers.
     """
+    if name == OFFLINE:
+        return Standing(reachable=True, admitted=True, known=True)
     service = find_service(name, checkpoint=checkpoint)
     standing = standing_of(service)
     if standing.fault is not None and (service.settings.model_check or standing.known is not False):

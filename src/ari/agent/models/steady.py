@@ -30,6 +30,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ari.agent.models.service import ClientFaultError
+
 _PASSING_STATUS = frozenset({408, 409, 425, 429})
 _PASSING = (
     ModelConnectionError,
@@ -119,7 +121,7 @@ class SteadyModel(WrapperModel):
 
 def passes(error: AgentRunError) -> bool:
     """Whether the same request may succeed if it is made again."""
-    if isinstance(error, (ModelQuotaExceededError, ContentFilterError)):
+    if isinstance(error, (ModelQuotaExceededError, ContentFilterError, ClientFaultError)):
         return False
     if isinstance(error, ModelHTTPError):
         if error.provider_retry_hint is not None:
