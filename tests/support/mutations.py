@@ -128,7 +128,7 @@ def plant_formula_faults(
             changes += [("formula of another node", _rounded(other)) for other in formulas.values()]
             changes += [("another input", c) for c in _renamed(text, inputs)]
         for kind, changed in dict.fromkeys(changes):
-            if _rounded(changed) not in right:
+            if _rounded(changed) not in right and changed != text:
                 yield _formula_fault(tex, match.span("text"), changed, kind, node, match.start())
     for law in re.finditer(r"\$[^$=\n]*[A-Za-z][^$=\n]* = (?P<text>[^$=\n]*[A-Za-z][^$=\n]*)\$", tex):
         for kind, changed in _formula_changes(law.group("text")):

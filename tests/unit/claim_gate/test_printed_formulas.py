@@ -111,6 +111,25 @@ def test_the_law_as_mathematics_in_the_text(tmp_path: Path, law: str, count: int
 
 
 @pytest.mark.parametrize(
+    ("law", "count"),
+    [
+        (r"\frac{\mathrm{d}\,a}{\mathrm{d}t} = a^{1.5}", 0),
+        (r"\mathrm{da}_{\mathrm{dt}} = a^{1.5}", 0),
+        (r"\frac{\mathrm{d}\,a}{\mathrm{d}t} = a^{1.6}", 1),
+        (r"\mathrm{da}_{\mathrm{dt}} = a^{1.6}", 1),
+        (r"\frac{\mathrm{d}\,e}{\mathrm{d}t} = a^{1.6}", 0),
+    ],
+)
+def test_a_target_may_be_written_as_a_derivative(tmp_path: Path, law: str, count: int) -> None:
+    study = written_study("kepler", tmp_path)
+    science = json.loads((study / "science_data.json").read_bytes())
+    science["experiment_context"]["target"] = "da_dt"
+    (study / "science_data.json").write_text(json.dumps(science))
+    before = len(_with(study, ""))
+    assert len(_with(study, f"The law is ${law}$.")) - before == count
+
+
+@pytest.mark.parametrize(
     ("row", "count"),
     [
         (r"node\_0000 & \path{a**1.5}", 0),
@@ -122,6 +141,8 @@ def test_the_law_as_mathematics_in_the_text(tmp_path: Path, law: str, count: int
         (r"node\_0000 & \path{a}", 1),
         (r"node\_0000 & \path{a**1.5} and not \path{3*a**1.501}", 1),
         (r"node\_0000 & with \path{-O3} in \path{formula.json}", 0),
+        (r"node\_0002 & without \path{a}: \path{2.878**3.851}", 0),
+        (r"node\_0002 & without \path{e}: \path{2.878**3.851}", 1),
         (r"fit & \path{0.998*a**1.501}", 0),
         (r"fit & \path{0.997*a**1.501}", 1),
     ],

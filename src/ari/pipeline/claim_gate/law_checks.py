@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ari.formats.gate_report import Evidence, GateFinding
@@ -72,8 +72,9 @@ def check_laws(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str, 
     target = context.get("target") if isinstance(context, Mapping) else None
     if not isinstance(target, str) or not target:
         return []
-    laws = list(_laws(links, target))
-    recorded = recorded_formulas(study, science_data) if laws else {}
+    equations = _equations(links)
+    recorded = recorded_formulas(study, science_data) if equations else {}
+    laws = _laws(links, equations, _left_sides(target, recorded)) if recorded else ()
     found = []
     for place, text in laws:
         node_id = _right(text, recorded)
@@ -94,29 +95,53 @@ def check_laws(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str, 
     return found
 
 
-def _laws(links: ClaimLinks, target: str) -> Iterator[tuple[Span, str]]:
-    """Formulas whose left side is the target, with what stands on the right."""
+class _Equation(NamedTuple):
+    """Mathematics with an equals sign: where it stands, and its first two sides."""
+
+    place: Span
+    left: str
+    right: str
+
+
+def _equations(links: ClaimLinks) -> list[_Equation]:
+    paper = links.paper
+    found = []
+    for span in paper.formulas.items:
+        left, *right = paper.uncommented[span.start : span.end].strip("$").split("=")
+        if right and paper.body.start <= span.start < paper.body.end:
+            found.append(_Equation(span, left, right[0].strip()))
+    return found
+
+
+def _left_sides(target: str, recorded: Mapping[str, str]) -> list[_Made]:
+    """How papers write the target: by its name, and as the derivative that it is for some formulas."""
+    from ari.paper.formula import equation_latex
     from sr_harness.engine import latex
     from sr_harness.engine.build import var
+    from sr_harness.errors import ExpressionError
 
-    paper = links.paper
-    equations = [
-        (span, *paper.uncommented[span.start : span.end].strip("$").partition("="))
-        for span in paper.formulas.items
-        if paper.body.start <= span.start < paper.body.end
-    ]
-    equations = [equation for equation in equations if equation[2]]
-    if not equations:
-        return
-    left = _made(latex(var(target)))
-    sections = Sections(paper)
-    for span, start, _, rest in equations:
+    sides = {latex(var(target))}
+    for formula in dict.fromkeys(recorded.values()):
+        try:
+            sides.add(equation_latex(formula, target, None).partition(" = ")[0])
+        except ExpressionError:
+            continue
+    return [_made(side) for side in sides]
+
+
+def _laws(
+    links: ClaimLinks, equations: Iterable[_Equation], sides: Sequence[_Made]
+) -> Iterator[tuple[Span, str]]:
+    """Equations whose left side is the target, with what stands on the right."""
+    sections = Sections(links.paper)
+    for equation in equations:
+        place, left = equation.place, _made(equation.left)
         if (
-            _made(start)[:2] == left[:2]
-            and sections.at(span.start) in STRICT_SECTIONS
-            and _MARKED.search(paper.source, span.start, span.end) is None
+            any(left.same(side) for side in sides)
+            and sections.at(place.start) in STRICT_SECTIONS
+            and _MARKED.search(links.paper.source, place.start, place.end) is None
         ):
-            yield span, rest.partition("=")[0].strip()
+            yield place, equation.right
 
 
 def _right(text: str, recorded: Mapping[str, str]) -> str | None:

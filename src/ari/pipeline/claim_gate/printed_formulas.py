@@ -75,12 +75,9 @@ def check_texts(links: ClaimLinks, study: StudyFiles, science_data: Mapping[str,
     recorded = recorded_formulas(study, science_data)
     if not recorded:
         return []
-    library = _Library(recorded, _inputs(science_data))
-    found = []
+    library = _Library(recorded, _inputs(science_data), study)
     shown = list(_shown(links.paper, recorded))
-    for wrong, node_id in library.wrong(shown):
-        found.append(_wrong(links, wrong, node_id, recorded[node_id]))
-    return found
+    return [_wrong(links, *fault) for fault in library.wrong(shown)]
 
 
 def _wrong(links: ClaimLinks, shown: _Shown, node_id: str, formula: str) -> GateFinding:
@@ -171,24 +168,26 @@ def _reach(text: str, start: int, place: int) -> int:
 class _Library:
     """The recorded formulas in typewriter letters, as a paper prints them; each is read when asked for."""
 
-    def __init__(self, recorded: Mapping[str, str], inputs: Iterable[str]) -> None:
+    def __init__(self, recorded: Mapping[str, str], inputs: Iterable[str], study: StudyFiles) -> None:
+        self._study = study
+        self._submitted = recorded
         self._recorded = {node: typewritten(text).text for node, text in recorded.items()}
         self._inputs = tuple(typewritten(name).text for name in inputs)
         self._read: dict[str, Expression | None] = {}
         self._rounded: dict[tuple[str, int], Expression | None] = {}
 
-    def wrong(self, shown: Iterable[_Shown]) -> Iterator[tuple[_Shown, str]]:
-        """Find the texts that are another formula than they should be, each with the node that tells."""
+    def wrong(self, shown: Iterable[_Shown]) -> Iterator[tuple[_Shown, str, str]]:
+        """Find the texts that are another formula than they should be, each with the node and what it has."""
         rows: dict[int, list[_Shown]] = {}
         for text in shown:
             if text.row is not None:
                 rows.setdefault(text.row, []).append(text)
             elif (node := self._right(text)) is not None:
-                yield text, node
+                yield text, node, self._submitted[node]
         for texts in rows.values():
             yield from self._wrong_in_row(texts)
 
-    def _wrong_in_row(self, texts: Sequence[_Shown]) -> Iterator[tuple[_Shown, str]]:
+    def _wrong_in_row(self, texts: Sequence[_Shown]) -> Iterator[tuple[_Shown, str, str]]:
         (node,) = texts[0].nodes
         formula = self._recorded[node]
         read = [text for text in texts if self._is_formula(text)]
@@ -196,11 +195,26 @@ class _Library:
             return
         other = [text for text in read if not self._same(text.text, formula)]
         if len(other) == len(read):
-            yield min(read, key=lambda text: _distance(text.text, formula)), node
+            yield min(read, key=lambda text: _distance(text.text, formula)), node, self._submitted[node]
             return
+        part = self._part(node) if other else None
         for text in other:
-            if (right := self._right(text._replace(row=None))) is not None:
-                yield text, right
+            if part is not None and not self._same(text.text, part):
+                yield text, node, part
+            elif part is None and (right := self._right(text._replace(row=None))) is not None:
+                yield text, right, self._submitted[right]
+
+    def _part(self, node: str) -> str | None:
+        """What an ablation took out of its parent's formula; None for any other node."""
+        from sr_harness.tools.parts import parts_of
+
+        report = self._study.report(node)
+        plan = report.get("plan")
+        identity = plan.get("part") if isinstance(plan, Mapping) else None
+        parent = self._parse(self._recorded.get(str(report.get("parent_id")), ""))
+        if not isinstance(identity, str) or parent is None:
+            return None
+        return next((part.text for part in parts_of(parent) if part.id == identity), None)
 
     def _right(self, shown: _Shown) -> str | None:
         """The node whose formula a text should be; None where it is one, a part of one, or no formula."""
