@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from cli_checkpoints import Answer
@@ -41,6 +42,22 @@ def test_everything_works_with_one_tiny_call(check) -> None:
         ("structured output", "yes"),
     ]
     assert len(server.requests) == 1
+
+
+def test_a_checkpoint_lends_its_settings_and_is_left_alone(
+    ari: Ari, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    with LoopbackServer(["With pleasure!", TEXT], key="planted-key-77") as server:
+        (study / ".env").write_text("VLLM_API_KEY=planted-key-77\n", encoding="utf-8")
+        settings = {"model": "vllm/m", "base_url": server.url}
+        (study / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        before = {path: path.read_bytes() for path in study.rglob("*")}
+        answer = ari("settings", "check", study)
+    assert answer.status == 0
+    assert "tool calls:         explained in the prompt" in answer.out
+    assert {path: path.read_bytes() for path in study.rglob("*")} == before
 
 
 @pytest.mark.parametrize("refuse_tools", [True, False])

@@ -108,3 +108,8 @@ def _with_care(client: Model, settings: Settings) -> Model:
     from ari.agent.models.steady import Patience, SteadyModel
 
     return CallReader(SteadyModel(client, Patience(retries=settings.model_retries)), settings.tool_calls)
+
+
+def bare_model(service: Service) -> Model:
+    """The model of a service, in nobody's account and nobody's record."""
+    return _with_care(_client(service), service.settings)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ari.agent.models import find_service, resolve_model
+from ari.agent.models import bare_model, find_service
 from ari.agent.models.preflight import shown_address, standing_of
 from ari.settings import OFFLINE
 
@@ -76,7 +76,7 @@ def try_model(name: str, *, checkpoint: Path | None = None) -> Trial:
     if name == OFFLINE:
         return Trial(OFFLINE, OFFLINE)
     service = find_service(name, checkpoint=checkpoint)
-    model = resolve_model(name, checkpoint=checkpoint, purpose="settings check")
+    model = bare_model(service)
     address = shown_address(service)
     nothing = Trial(
         name,
