@@ -191,6 +191,20 @@ def _write_parts(checkpoint: Path, context: AgentContext, axis: str, parts: Sequ
         context.take(axis, rows).to_directory(destination)
 
 
+def _cure(context: AgentContext, unknown: Sequence[str], names: Sequence[str]) -> str:
+    """Name the variables there are: those that the columns meant became, and the nearest ones, first."""
+    from difflib import get_close_matches
+
+    from sr_harness.data import ColumnMapping
+
+    columns = ColumnMapping.from_descriptions(context.variable_descriptions).columns
+    hints = [f"The column {name!r} is called {columns[name]} here." for name in unknown if name in columns]
+    if not hints:
+        near = [match for name in unknown for match in get_close_matches(name, names, n=1)]
+        hints = [f"Did you mean {', '.join(map(repr, dict.fromkeys(near)))}?"] if near else []
+    return " ".join([*hints, f"Variables there: {', '.join(names)}."])
+
+
 def choose_inputs(
     context: AgentContext, target: str, wanted: Sequence[str] | None, *, time: str | None = None
 ) -> tuple[str, ...]:
@@ -202,13 +216,13 @@ def choose_inputs(
     state = state_of(context, target, time)
     if target not in names and state is None:
         raise ExperimentError(
-            f"the data have no variable {target!r} to explain", cure=f"Variables there: {', '.join(names)}."
+            f"the data have no variable {target!r} to explain", cure=_cure(context, [target], names)
         )
     missing = [name for name in wanted or () if name not in context.data]
     if missing:
         raise ExperimentError(
             f"the data have no input called {', '.join(map(repr, missing))}",
-            cure=f"There are: {', '.join(names)}.",
+            cure=_cure(context, missing, names),
         )
     if state is not None:
         return inputs_of_derivative(context, state, time, wanted)
