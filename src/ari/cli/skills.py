@@ -43,6 +43,10 @@ WorkDirOption = Annotated[
 TimeLimitOption = Annotated[
     float | None, typer.Option("--time-limit", min=0.001, help="Seconds a command may take (coding).")
 ]
+OptionOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="KEY=VALUE", help="For a skill that another distribution brings."),
+]
 RootOption = Annotated[
     Path | None, typer.Option("--root", metavar="DIR", help="Where studies lie (orchestrator).")
 ]
@@ -94,6 +98,7 @@ def serve(  # noqa: PLR0917 - each parameter is an option of the command
     work_dir: WorkDirOption = None,
     time_limit: TimeLimitOption = None,
     root: RootOption = None,
+    option: OptionOption = None,
 ) -> int:
     """Serve one skill to any MCP client, until the client leaves (stdio) or a signal comes.
 
@@ -114,7 +119,7 @@ def serve(  # noqa: PLR0917 - each parameter is an option of the command
         time_limit=time_limit,
         root=root,
     )
-    build = _builder(name, binding)
+    build = _builder(name, binding, option or [])
     if transport == "stdio":
         serve_stdio(build)
         return 0
@@ -141,6 +146,7 @@ def call(  # noqa: PLR0917 - each parameter is an option of the command
     work_dir: WorkDirOption = None,
     time_limit: TimeLimitOption = None,
     root: RootOption = None,
+    option: OptionOption = None,
 ) -> int:
     """Call one tool in this process and print its answer as JSON.
 
@@ -166,7 +172,7 @@ def call(  # noqa: PLR0917 - each parameter is an option of the command
         root=root,
     )
     with output_diverted():
-        answer = asyncio.run(call_server(_builder(name, binding)(), tool, arguments))
+        answer = asyncio.run(call_server(_builder(name, binding, option or [])(), tool, arguments))
     print_json(answer)
     return 0
 
@@ -178,11 +184,23 @@ def _binding(*, inputs: str, **options: Any) -> Binding:  # noqa: ANN401 - the o
     return Binding(inputs=names, **options)
 
 
-def _builder(name: str, binding: Binding) -> Callable[[], Any]:
+def _builder(name: str, binding: Binding, options: list[str]) -> Callable[[], Any]:
     """Check the options now, so that misuse is told before anything is served; load the skill later."""
+    from ari.pipeline.outside import installed_skills
     from ari.skills.binding import check_options
+    from ari.skills.catalogue import CATALOGUE
 
+    given = _options(options)
+    if name not in CATALOGUE and name in installed_skills():
+        if binding.given():
+            taken = f"--{binding.given()[0]}"
+            raise typer.BadParameter(
+                f"{name} is an installed skill; give --option KEY=VALUE instead of {taken}"
+            )
+        return lambda: _installed(name, given)
     check_options(name, binding)
+    if given:
+        raise typer.BadParameter(f"{name} takes no --option", param_hint="--option")
 
     def build() -> Any:  # noqa: ANN401 - an MCPServer, a heavy import
         from ari.skills import build_server
@@ -191,6 +209,22 @@ def _builder(name: str, binding: Binding) -> Callable[[], Any]:
         return build_server(name, bind(name, binding))
 
     return build
+
+
+def _installed(name: str, options: dict[str, str]) -> Any:  # noqa: ANN401 - an MCPServer, a heavy import
+    from ari.skills import build_installed
+
+    return build_installed(name, options)
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        key, sign, value = word.partition("=")
+        if not key or not sign:
+            raise typer.BadParameter(f"{word!r} is not of the form KEY=VALUE", param_hint="--option")
+        found[key] = value
+    return found
 
 
 def _arguments(params: str) -> dict[str, Any]:

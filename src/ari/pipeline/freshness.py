@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ari.checkpoint import StageState
 from ari.checkpoint.files import atomic_write
@@ -57,7 +57,9 @@ def code_version() -> str:
 def parameters_of(stage: Stage) -> str:
     """SHA-256 of what a stage does: its tool, parameters and products."""
     outputs = [f"{ref.path}{'?' if ref.optional else ''}" for ref in stage.outputs]
-    document = [stage.skill, stage.tool, dict(stage.parameters), outputs]
+    document: list[Any] = [stage.skill, stage.tool, dict(stage.parameters), outputs]
+    if stage.outside is not None:
+        document.append(stage.outside.model_dump(mode="json"))
     return hashlib.sha256(strict_dumps(document)).hexdigest()
 
 

@@ -6,10 +6,12 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast, get_args
 
 from ari.paths import escape_reason
-from ari.pipeline.stages import SEARCH_TOOLS
+from ari.pipeline.outside import OutsideSkill, installed_skill
+from ari.pipeline.stages import SEARCH_TOOLS, STAGE_TOOLS
 from ari.pipeline.workflow import DEFAULT_TIMEOUT_S, Fault, FileRef, Phase, Stage
 from ari.pipeline.yaml_values import Value, plain
 
@@ -32,7 +34,8 @@ KEYS = (
     "parameters",
     "description",
 )
-TOP_KEYS = ("stages", "name", "description")
+TOP_KEYS = ("stages", "skills", "name", "description")
+SKILL_KEYS = ("command", "environment")
 LEGACY_LISTS = ("bfts_pipeline", "pipeline")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
@@ -83,7 +86,45 @@ class StageReader:
                 self._add(stage.line("name"), "schema.enum", f"/{name}/{index}/name", text)
                 continue
             stages[stage.name] = stage
-        return list(stages.values())
+        outside = {} if self.legacy else self._outside(top.data.get("skills"))
+        return [replace(stage, outside=self._started(stage, outside)) for stage in stages.values()]
+
+    @staticmethod
+    def _started(stage: Stage, outside: Mapping[str, OutsideSkill]) -> OutsideSkill | None:
+        if stage.skill in outside or stage.skill in {*STAGE_TOOLS, *SEARCH_TOOLS}:
+            return outside.get(stage.skill)
+        return installed_skill(stage.skill)
+
+    def _outside(self, value: Value | None) -> dict[str, OutsideSkill]:
+        """The skills that are programs of somebody else."""
+        if value is None or value.data is None:
+            return {}
+        if not isinstance(value.data, dict):
+            self._add(value.line, "schema.type", "/skills", "skills is a mapping of names to commands")
+            return {}
+        found = {}
+        for name, item in value.data.items():
+            where = f"/skills/{name}"
+            if name in {*STAGE_TOOLS, *SEARCH_TOOLS} or not _NAME.fullmatch(name):
+                text = f"{name!r} is a skill of this program, or no name; give another"
+                self._add(item.line, "schema.enum", where, text)
+            elif not isinstance(item.data, dict):
+                self._add(item.line, "schema.type", where, "a skill is a mapping with a command")
+            else:
+                found[name] = self._outside_skill(item, where)
+        return found
+
+    def _outside_skill(self, item: Value, where: str) -> OutsideSkill:
+        for key, value in item.data.items():
+            if key not in SKILL_KEYS:
+                text = f"unknown key {key!r}{nearest(key, SKILL_KEYS)}"
+                self._add(value.line, "schema.type", f"{where}/{key}", text)
+        take = _Fields(item.data, item.line, where, self._add)
+        command = take.names("command")
+        if not command:
+            text = "a skill needs a command: a list of the program and its arguments"
+            self._add(item.line, "schema.required", f"{where}/command", text)
+        return OutsideSkill(command=command, environment=take.names("environment"))
 
     def _add(self, line: int, code: str, where: str, message: str) -> None:
         self.faults.append(Fault(line, code, where, message))

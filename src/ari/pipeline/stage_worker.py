@@ -18,6 +18,7 @@ from ari.checkpoint.files import atomic_write
 from ari.errors import AriError, FormatError
 from ari.execution.child import announce, end_with_the_run, keep_output_off_the_terminal, lead_own_session
 from ari.formats.jsonio import encode_document, strict_dumps
+from ari.pipeline.outside import OutsideSkill, call_outside
 from ari.pipeline.stages import StageCall, call, load
 from sr_harness.errors import SRError
 
@@ -36,6 +37,7 @@ class StageTask(BaseModel):
     skill: str
     tool: str
     target: str
+    outside: OutsideSkill | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     parameters: dict[str, Any] = {}
@@ -81,6 +83,13 @@ def _guarded(task: StageTask) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {error} (details in {where})"}
 
 
+def _call_outside(task: StageTask) -> dict[str, Any]:
+    assert task.outside is not None
+    return call_outside(
+        task.skill, task.outside, task.tool, task.parameters, checkpoint=Path(task.checkpoint)
+    )
+
+
 def _answer(task: StageTask) -> dict[str, Any]:
     request = StageCall(
         skill=task.skill,
@@ -91,7 +100,7 @@ def _answer(task: StageTask) -> dict[str, Any]:
         parameters=task.parameters,
         attempt=task.attempt,
     )
-    answer = call(request, load(task.target))
+    answer = _call_outside(task) if task.outside is not None else call(request, load(task.target))
     try:
         json.dumps(answer)
     except (TypeError, ValueError) as error:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from ari.pipeline.outside import OutsideSkill
+
 Phase = Literal["search", "paper", "publish"]
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -65,6 +67,7 @@ class Stage:
         loop_back_to: Stage from which everything is run again when this one is blocked or asks for it.
         max_loops: How often at most.
         parameters: Passed to the tool; text may hold `{{checkpoint}}`.
+        outside: How its skill is started when that is a program of somebody else.
         lines: Line of each of its keys in the file; `""` is the stage itself.
     """
 
@@ -82,6 +85,7 @@ class Stage:
     loop_back_to: str | None = None
     max_loops: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    outside: OutsideSkill | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def line(self, key: str = "") -> int:

@@ -23,6 +23,7 @@ keys, bounded in size.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ def preflight(workflow: Workflow) -> list[str]:
     for stage in workflow.stages:
         if not stage.enabled or stage.phase == "search":
             continue
+        if stage.outside is not None:
+            program = stage.outside.command[0]
+            if shutil.which(program) is None:
+                said.append(
+                    f"{stage.name}: there is no program {program!r}, which serves the skill {stage.skill}"
+                )
+            continue
         ask = getattr(resolve(stage.skill, stage.tool), "preflight", None)
         said += [f"{stage.name}: {line}" for line in ask()] if ask is not None else []
     return said
@@ -120,6 +128,8 @@ def tool_faults(workflow: Workflow) -> list[Fault]:
 
 
 def _tool_faults(stage: Stage) -> Iterator[Fault]:
+    if stage.outside is not None:
+        return  # its tools are known only to its server
     if stage.tool in SEARCH_TOOLS.get(stage.skill, ()):
         if stage.phase != "search":
             text = f"{stage.skill}.{stage.tool} is the search itself: its phase is search, not {stage.phase}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ari.errors import SkillError
+from ari.pipeline.outside import GROUP, answer_of
 from ari.skills.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
@@ -31,6 +33,34 @@ def build_server(name: str, session: object | None) -> MCPServer:
         raise SkillError(f"there is no skill {name!r}", cure=f"Available: {', '.join(SKILLS)}.")
     server: MCPServer = import_module(f"ari.skills.{name}.server").build(session)
     return server
+
+
+def build_installed(name: str, options: Mapping[str, str]) -> MCPServer:
+    """The server of a skill that another distribution has installed (entry point group `ari.skills`).
+
+    Args:
+        name: The skill.
+        options: What it is bound to, as it understands it.
+
+    Raises:
+        SkillError: When there is no such skill, it cannot be loaded, or it gives no server.
+    """
+    from importlib.metadata import entry_points
+
+    from mcp.server import MCPServer
+
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            server = point.load()(dict(options))
+        except Exception as error:  # whatever somebody else's code raises is a fault of the skill
+            reason = f"{type(error).__name__}: {error}"
+            raise SkillError(f"the skill {name} ({point.value}) cannot be built: {reason}") from error
+        if not isinstance(server, MCPServer):
+            raise SkillError(
+                f"the skill {name} ({point.value}) gives no MCPServer but a {type(server).__name__}"
+            )
+        return server
+    raise SkillError(f"there is no installed skill {name!r}", cure=f"Available: {', '.join(SKILLS)}.")
 
 
 def call_tool(
@@ -60,4 +90,4 @@ async def call(server: MCPServer, tool: str, arguments: dict[str, Any]) -> dict[
     if result.is_error:
         text = " ".join(getattr(block, "text", "") for block in result.content)
         raise SkillError(f"the tool {tool} of {server.name} failed: {text}")
-    return dict(result.structured_content or {})
+    return answer_of(result)

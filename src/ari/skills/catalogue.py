@@ -1,9 +1,4 @@
-"""Which skills there are, and what each has to be told before its tools can be called.
-
-Skills of other distributions are found by the entry point group `ari.skills`: the name is the skill's, the
-object a function `build(options: Mapping[str, str]) -> MCPServer` that is given the options of the command
-line (`--option KEY=VALUE`). A name that is taken by a skill of this distribution is refused.
-"""
+"""Which skills there are, and what each has to be told before its tools can be called."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ari.errors import ConfigError
+from ari.pipeline.outside import installed_skills
 from ari.skills import build_server
 from ari.skills.boundary import SERVER_PREFIX
 from ari.skills.catalogue import CATALOGUE
@@ -25,9 +26,19 @@ def describe(name: str | None = None) -> list[dict[str, Any]]:
     Raises:
         ConfigError: When there is no such skill.
     """
-    if name is not None and name not in CATALOGUE:
-        raise ConfigError(f"there is no skill {name!r}", cure=f"Available: {', '.join(CATALOGUE)}.")
-    return [_skill(known) for known in CATALOGUE if name in (None, known)]
+    installed = [known for known in installed_skills() if known not in CATALOGUE]
+    names = [*CATALOGUE, *installed]
+    if name is not None and name not in names:
+        raise ConfigError(f"there is no skill {name!r}", cure=f"Available: {', '.join(names)}.")
+    return [
+        _skill(known) if known in CATALOGUE else _installed(known) for known in names if name in (None, known)
+    ]
+
+
+def _installed(name: str) -> dict[str, Any]:
+    """A skill of another distribution: what its tools are is known only once it is bound."""
+    summary = "brought by another distribution; its tools are known once it is served"
+    return {"name": name, "server": None, "summary": summary, "usage": "[--option KEY=VALUE]", "tools": []}
 
 
 def _skill(name: str) -> dict[str, Any]:

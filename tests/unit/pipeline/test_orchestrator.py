@@ -319,3 +319,46 @@ def test_killed_it_leaves_nobody_behind_and_the_next_run_goes_on(study: Path, tm
     with Checkpoint.open(study) as checkpoint:
         steps = plan(checkpoint, read(file.read_text()))
     assert steps[-1].why == "it was broken off"
+
+
+def test_a_stage_may_call_a_skill_of_somebody_else(study: Path) -> None:
+    (study / "server.py").write_text(
+        "from pathlib import Path\nfrom mcp.server import MCPServer\n"
+        "server = MCPServer('w', log_level='ERROR')\n"
+        "@server.tool()\ndef forecast(days: int) -> dict:\n"
+        "    Path('sky.txt').write_text(str(days))\n    return {'summary': f'{days} days of sun'}\n"
+        "server.run('stdio')\n"
+    )
+    text = f"""
+skills: {{weather: {{command: [{sys.executable}, "{{{{checkpoint}}}}/server.py"]}}}}
+stages:
+  - {{name: ask, skill: weather, tool: forecast, outputs: [sky.txt], parameters: {{days: 3}}}}
+"""
+    result = run(study, text)
+    [stage] = result.stages
+    assert (stage.status, stage.summary) == ("done", "3 days of sun"), stage
+    assert (study / "sky.txt").read_text() == "3"
+    assert how(run(study, text)) == {"ask": "unchanged"}
+    assert how(run(study, text.replace("server.py", "absent.py"))) == {"ask": "failed"}
+
+
+def test_a_skill_of_somebody_else_does_not_outlive_its_stage(study: Path) -> None:
+    pipe = study / "pipe"
+    os.mkfifo(pipe)
+    # No MCP server at all: it never answers the handshake, ignores SIGTERM, and so does its child.
+    (study / "server.sh").write_text("trap '' TERM; exec 3>pipe; (trap '' TERM; sleep 1000) & sleep 1000\n")
+    text = """
+skills: {weather: {command: [bash, "{{checkpoint}}/server.sh"]}}
+stages:
+  - {name: ask, skill: weather, tool: forecast, timeout: 4s}
+"""
+    closed = threading.Event()
+
+    def wait_for_the_end() -> None:
+        with pipe.open() as stream:
+            stream.read()
+        closed.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    assert how(run(study, text)) == {"ask": "failed"}
+    assert closed.wait(30), "the server or its child still holds the pipe"
