@@ -65,6 +65,7 @@ class LoopbackServer:
             is answered.
         key: The key that requests must carry; empty: none is asked for.
         refuse_tools: Answer requests that offer tools with an error, as servers do that know none.
+        base: Where the list of models lies, such as `/v1`; None: anywhere.
     """
 
     def __init__(
@@ -74,12 +75,14 @@ class LoopbackServer:
         models: Sequence[str] | None = None,
         key: str = "",
         refuse_tools: bool = False,
+        base: str | None = None,
     ) -> None:
         self.requests: list[Received] = []
         self.script: Script[Received] = Script(replies)
         self.models = models
         self.key = key
         self.refuse_tools = refuse_tools
+        self.base = base
         self.stopping = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
@@ -130,8 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         if not self._admitted():
             return
-        _, is_list, name = self.path.partition("/models")
-        if owner.models is None or not is_list or (name and unquote(name[1:]) not in owner.models):
+        base, is_list, name = self.path.partition("/models")
+        elsewhere = owner.base is not None and base != owner.base
+        if (
+            owner.models is None
+            or elsewhere
+            or not is_list
+            or (name and unquote(name[1:]) not in owner.models)
+        ):
             self._send_error(Reply.error(404, "no such page"))
             return
         listed = [{"id": name, "object": "model", "created": 0, "owned_by": "ari"} for name in owner.models]

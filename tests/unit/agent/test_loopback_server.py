@@ -12,6 +12,8 @@ from model_services import MODEL, bare_environment, point_at
 from pydantic import BaseModel
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError, ModelTimeoutError
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 
 from ari.agent.models import resolve_model
 from ari.agent.models.call_reader import CallReader
@@ -180,6 +182,20 @@ def test_a_key_that_is_echoed_is_masked_in_replies(drive, stream: str) -> None:
 
     answer, _ = drive(echo, server={"key": KEY}, ARI_MODEL_STREAM=stream)
     assert answer == "You sent Bearer ********."
+
+
+def test_a_password_in_the_address_is_not_recorded(monkeypatch: Patch) -> None:
+    async def ask_plainly() -> ModelResponse:
+        async with model:
+            question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Well?")])]
+            return await model.request(question, None, ModelRequestParameters())
+
+    with LoopbackServer(["Well."]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("//", "//me:pass-word-77@"))
+        model = resolve_model(MODEL)
+        response = asyncio.run(ask_plainly())
+    assert "pass-word-77" not in repr(response)
+    assert "********" in (response.provider_url or "")
 
 
 def test_a_key_that_is_echoed_is_masked_in_errors(drive) -> None:

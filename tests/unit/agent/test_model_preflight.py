@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ari.agent.models.keys import KeyMask
 from ari.agent.models.preflight import standing_of, verify_model
 from ari.agent.models.providers import SERVICES, endpoint_of
 from ari.errors import ConfigError, ModelError
-from ari.settings import OFFLINE, PROVIDERS, load
+from ari.settings import OFFLINE, PROVIDERS, Settings, load
 from ari.testing import LoopbackServer, Reply
 
 Patch = pytest.MonkeyPatch
@@ -39,6 +40,17 @@ def test_the_settings_the_table_and_the_documentation_know_the_same_providers() 
         row = next(line for line in text.splitlines() if line.startswith(f"| `{provider.name}` |"))
         assert provider.address is None or provider.address in row
         assert all(variable in row for variable in provider.key_variables)
+
+
+def test_the_documentation_has_a_row_for_every_setting_of_models() -> None:
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+    fields = {n: f for n, f in Settings.model_fields.items() if n.startswith("model_")}
+    fields |= {name: Settings.model_fields[name] for name in ("model", "tool_calls", "repairs")}
+    for name, field in fields.items():
+        default = str(field.default).lower().removesuffix(".0")
+        assert rows[name].strip("`") == default
+    assert {"provider", "base_url"} <= rows.keys()
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "prov-x/some-model", "openai", "openai/", "offline/x", ""])
@@ -229,6 +241,14 @@ def test_a_key_that_is_refused_is_named_and_not_shown(monkeypatch: Patch) -> Non
         with pytest.raises(ConfigError, match="wants a key, and OPENAI_API_KEY is not set"):
             verify_model("openai/m")
     assert "the-wrong-key" not in str(caught.value)
+
+
+def test_an_address_that_lacks_its_version_is_mended(monkeypatch: Patch) -> None:
+    with LoopbackServer([], models=["m"], base="/v1") as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url.removesuffix("/v1"))
+        with pytest.raises(ConfigError, match="answers only below /v1") as caught:
+            verify_model("ollama/m")
+        assert caught.value.cure.endswith(f"OLLAMA_BASE_URL to {server.url}.")
 
 
 def test_a_server_that_is_not_running_is_named_with_how_to_start_it(monkeypatch: Patch) -> None:

@@ -74,7 +74,7 @@ def standing_of(service: Service) -> Standing:
 
     limit = min(ENOUGH_S, service.settings.model_timeout)
     try:
-        with httpx2.Client(timeout=limit, follow_redirects=True) as client:
+        with httpx2.Client(timeout=limit) as client:  # nowhere else is the key sent to
             return _ask(service, client)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         reason = service.mask.text(str(error) or type(error).__name__)
@@ -96,6 +96,8 @@ def _ask(service: Service, client: Any) -> Standing:  # noqa: ANN401 - an httpx2
     answer = _get(service, client, _list_path(service))
     if answer.status in (401, 403):
         return Standing(reachable=True, admitted=False, known=None, fault=_refused_key(service))
+    if answer.status == 404 and _lacks_version(service, client):
+        return Standing(reachable=True, admitted=True, known=None, fault=_wrong_address(service))
     dialect = service.endpoint.provider.dialect
     if dialect != "openai":
         known = {200: True, 404: False}.get(answer.status)
@@ -111,6 +113,22 @@ def _ask(service: Service, client: Any) -> Standing:  # noqa: ANN401 - an httpx2
             known = True  # served without being listed
     fault = _unknown(service, listed) if known is False else None
     return Standing(reachable=True, admitted=True, known=known, fault=fault)
+
+
+def _lacks_version(service: Service, client: Any) -> bool:  # noqa: ANN401 - see `_ask`
+    """Whether the address was given without the `/v1` under which the service answers."""
+    endpoint = service.endpoint
+    if endpoint.provider.dialect != "openai" or (endpoint.address or "").rstrip("/").endswith("/v1"):
+        return False
+    return _get(service, client, "/v1/models").status == 200
+
+
+def _wrong_address(service: Service) -> ConfigError:
+    address = shown_address(service).rstrip("/")
+    return ConfigError(
+        f"{service.endpoint.name} is to be asked at {address}, but there it answers only below /v1",
+        cure=f"Set base_url or {service.endpoint.provider.base_url_variable} to {address}/v1.",
+    )
 
 
 def _list_path(service: Service) -> str:

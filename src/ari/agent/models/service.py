@@ -108,7 +108,11 @@ def masked_response(response: ModelResponse, mask: KeyMask) -> ModelResponse:
     """A response without keys in what it says; a server may echo what it was sent."""
     details = mask.value(response.provider_details) if response.provider_details else None
     return replace(
-        response, parts=[_masked_part(part, mask) for part in response.parts], provider_details=details
+        response,
+        parts=[_masked_part(part, mask) for part in response.parts],
+        provider_details=details,
+        provider_url=mask.value(response.provider_url),
+        model_name=mask.value(response.model_name),
     )
 
 
