@@ -14,7 +14,7 @@ from ari.agent.models import resolve_model
 from ari.agents.symbolic_regression import AgentResult, Shape, find_formula
 from ari.agents.symbolic_regression.toolbox import Toolbox
 from ari.errors import ConfigError
-from ari.testing import Call, Reply, ScriptedModel
+from ari.testing import Call, Reply, ScriptedModel, ScriptEndedError
 from ari.testing.habits import odd_calls, useless_replies
 
 BAD = (
@@ -158,6 +158,11 @@ def test_a_limit_of_the_run_ends_the_search_with_what_there_is():
     assert (result.stop_reason, result.measured) == ("refused", 1)
     assert "the script has ended" in result.notes[0]
     assert result.best is not None
+
+
+def test_a_limit_before_anything_was_proposed_is_the_callers_business():
+    with pytest.raises(ScriptEndedError):
+        search(ScriptedModel([]), Shape(1, 1, 9, 1))
 
 
 def test_a_server_without_tools_is_asked_without_them():

@@ -242,6 +242,7 @@ class _Search:
 
         Raises:
             _Stop: When no further request makes sense.
+            AriError: When a limit of the run forbids it before the model has proposed anything.
         """
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise _Stop("time", "the time was up before all was asked")
@@ -252,9 +253,9 @@ class _Search:
             response = await model_request(
                 self.model, messages, model_settings=self._settings(), model_request_parameters=parameters
             )
-        except (
-            AriError
-        ) as error:  # a limit of the run, such as its budget: the next request would meet it, too
+        except AriError as error:  # a limit of the run, such as its budget: the next request meets it, too
+            if not self.measured:
+                raise  # nothing has come of the model yet: whoever set the limit may want to go on later
             raise _Stop("refused", error.message) from error
         except Exception as error:  # whatever a provider or its client raises costs a step
             self.failures += 1
@@ -330,6 +331,7 @@ async def find_formula(
 
     Raises:
         ToolError: When the data do not make a problem.
+        AriError: When a limit of the run, such as its budget, forbids to ask before anything was proposed.
     """
     shape = shape or Shape()
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -341,7 +343,7 @@ async def find_formula(
     except _Stop as stop:
         reason = stop.reason
         notes += [stop.note] if stop.note else []
-    if reason in ("model", "refused") and not search.measured:
+    if reason == "model" and not search.measured:
         notes.append("the model proposed nothing, so the portfolio searched in its place")
         reason = _portfolio(search, work, notes) or reason
     return AgentResult(
