@@ -120,6 +120,8 @@ CALLS: dict[str, dict[str, dict[str, Any]]] = {
         "merge_reviews": {},
         "paper_refine": {},
         "write_paper": {},
+        "inject_code_availability": {"url": "https://example.org/bundle"},
+        "list_templates": {},
         "render_paper": {"time_limit_s": 60},
     },
     "plot": {"generate_figures": {}},

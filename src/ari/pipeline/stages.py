@@ -54,6 +54,7 @@ STAGE_TOOLS: dict[str, dict[str, str]] = {
         "merge_reviews": "ari.paper.reviews.merging:merge_reviews",
         "paper_refine": "ari.paper.reviews.refining:paper_refine",
         "render_paper": "ari.paper.stage:render_paper",
+        "inject_code_availability": "ari.paper.availability:inject_code_availability",
     },
     "plot": {"generate_figures": "ari.figures.stage:generate_figures"},
     "transform": {"nodes_to_science_data": "ari.transform:nodes_to_science_data"},
