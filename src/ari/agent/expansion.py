@@ -10,18 +10,20 @@ from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.usage import UsageLimits
 
-from ari.agent.briefing import EXPANSION_INSTRUCTIONS, expansion_briefing
+from ari.agent.briefing import expansion_briefing
 from ari.agent.models import resolve_model
 from ari.agent.models.offline.expansion import propose
+from ari.agent.prompts import Prompts
 from ari.agent.repairs import keep_raw_reply
 from ari.agent.task import Proposal
+from ari.formats.tree import normalise_label
 
 
 def ask_for_proposal(
     facts: dict[str, Any],
     model: str,
     *,
-    checkpoint: Path | None = None,
+    checkpoint: Path,
     for_node: str = "",
     repairs: int = 0,
 ) -> Proposal:
@@ -40,7 +42,8 @@ def ask_for_proposal(
     parent = facts["node"]["node_id"]
     purpose = f"proposal of {for_node} below {parent}"
     resolved = resolve_model(model, checkpoint=checkpoint, purpose=purpose)
-    agent = Agent(resolved, instructions=EXPANSION_INSTRUCTIONS, output_type=Proposal, retries=repairs)
+    instructions = Prompts.of(checkpoint).text("expansion")
+    agent = Agent(resolved, instructions=instructions, output_type=Proposal, retries=repairs)
     limits = UsageLimits(request_limit=1 + repairs)
 
     async def ask() -> Proposal:
@@ -49,13 +52,24 @@ def ask_for_proposal(
 
     with capture_run_messages() as messages:
         try:
-            return asyncio.run(ask())
+            return _settled(asyncio.run(ask()), facts)
         except AgentRunError as error:
             reason = str(error)
-    shown = ""
-    if checkpoint is not None:
-        shown = keep_raw_reply(messages, checkpoint / "records" / parent / f"raw_reply_{for_node}.txt")
+    shown = keep_raw_reply(messages, checkpoint / "records" / parent / f"raw_reply_{for_node}.txt")
     reason = f"its last reply was {shown!r}" if shown else reason
     proposal = propose(facts)
     summary = f"{proposal.summary} (Proposed by rule, for {model} gave no proposal: {reason})"
     return proposal.model_copy(update={"summary": summary})
+
+
+def _settled(proposal: Proposal, facts: dict[str, Any]) -> Proposal:
+    """The proposal with a label as it is spelt here, and only with an idea that it was offered."""
+    plan = dict(proposal.plan)
+    wanted = facts.get("idea_index")
+    if wanted is not None:
+        plan["idea_index"] = wanted
+    elif plan.get("idea_index") != facts.get("next_idea_index"):
+        plan.pop("idea_index", None)
+    known = normalise_label(proposal.label)
+    label = proposal.label if known == "other" else known
+    return proposal.model_copy(update={"plan": plan, "label": label})

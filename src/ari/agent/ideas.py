@@ -1,4 +1,4 @@
-"""Research ideas: hypothesis families for data, starting points for a command, and a panel where a model is.
+"""Research ideas: families for data, starts for commands and programs, and a panel where a model is.
 
 Without a model the ideas follow from the experiment and the profile of its data. With one, a panel proposes
 them (`ari.agent.panel`), and these here take its place where it cannot, or follow where it has too few.
@@ -91,12 +91,12 @@ def find_ideas(
     Returns:
         `ideas` as in `idea.json`; `concerns` where the panel did not work as it should.
     """
-    usual = command_ideas(experiment, seed=seed) if profile is None else symbolic_ideas(experiment, profile)
+    usual = _usual_ideas(experiment, profile, seed)
     if model == OFFLINE or checkpoint is None:
         return {"ideas": usual}
     from ari.agent.models import resolve_model
     from ari.agent.panel import FEWEST_IDEAS, Brief, convene
-    from ari.agents.prompt_files import prompt_text
+    from ari.agent.prompts import Prompts
 
     def member(name: str) -> Model:
         return resolve_model(model, checkpoint=checkpoint, purpose=f"ideas: {name}")
@@ -108,13 +108,19 @@ def find_ideas(
         strategies=() if profile is None else _strategies(profile),
         inherited=inherited,
     )
-    result = convene(brief, member, prompt_text)
+    result = convene(brief, member, Prompts.of(checkpoint).text)
     enough = len(result.ideas) + len(inherited) >= FEWEST_IDEAS and result.ideas
     ideas = result.ideas if enough else [*result.ideas, *usual]
     concerns = list(result.concerns)
     if not result.ideas:
         concerns.append("the ideas are those that the study would have had without a model")
     return {"ideas": ideas} | ({"concerns": concerns} if concerns else {})
+
+
+def _usual_ideas(experiment: Experiment, profile: DataProfile | None, seed: int) -> list[dict[str, Any]]:
+    if profile is not None:
+        return symbolic_ideas(experiment, profile)
+    return code_ideas(experiment) if experiment.kind == "code" else command_ideas(experiment, seed=seed)
 
 
 def _statistics(experiment: Experiment, checkpoint: Path) -> dict[str, Any]:
@@ -192,6 +198,29 @@ def command_ideas(experiment: Experiment, *, seed: int) -> list[dict[str, Any]]:
             unique.append((title, params))
     titles = [title for title, _ in unique]
     return [_command_idea(experiment, title, params, titles) for title, params in unique]
+
+
+def code_ideas(experiment: Experiment) -> list[dict[str, Any]]:
+    """Where programs that are yet to be written may start: plainly, or with what usually limits them."""
+    starts = {
+        "A plain program": "Write the simplest program that answers the question correctly, and measure it.",
+        "The known bottleneck first": "Write it around what usually limits such a task, and measure it.",
+    }
+    return [
+        {
+            "title": title,
+            "experiment_plan": (
+                f"## §1 Start\n{start}\n"
+                "## §2 Improve\nChange one thing at a time and keep what betters "
+                f"{experiment.primary_metric}.\n"
+                "## §3 Refutation\nTake single changes out again; repeat under other seeds and sizes.\n"
+            ),
+            "primary_metric": experiment.primary_metric,
+            "alternatives_considered": [other for other in starts if other != title],
+            "_pinned": False,
+        }
+        for title, start in starts.items()
+    ]
 
 
 def _middle(parameter: Parameter) -> Value:

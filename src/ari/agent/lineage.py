@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, StringConstraints
 
 from ari.agent.asking import ask
-from ari.agents.prompt_files import prompt_text
+from ari.agent.prompts import Prompts
 from ari.formats.jsonio import strict_dumps
 from ari.formats.lineage_decisions import DecisionKind
 
@@ -53,7 +53,7 @@ def ask_for_advice(
     block = strict_dumps({**facts, "options": list(options)}, indent=True).decode()
     return ask(
         resolve_model(model, checkpoint=checkpoint, purpose=f"lineage after {facts['node_id']}"),
-        instructions=prompt_text("lineage"),
+        instructions=Prompts.of(checkpoint).text("lineage"),
         message=f"The search stands still: {facts['finding']}.\n\n```json\n{block}\n```",
         answer=Advice,
         check=fault,

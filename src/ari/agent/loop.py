@@ -26,7 +26,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
-from ari.agent.briefing import INSTRUCTIONS, REMINDERS, task_briefing
+from ari.agent.briefing import REMINDERS, task_briefing
+from ari.agent.prompts import Prompts, node_prompts
 from ari.agent.repairs import RAW_REPLY, keep_raw_reply, streak
 from ari.formats.jsonio import strict_dumps
 from ari.skills import build_server
@@ -78,7 +79,8 @@ async def run_node_loop(
         MCPToolset(build_server(name, session), init_timeout=INIT_TIMEOUT_S, max_retries=MAX_REQUESTS)
         for name in skills_for(kind)
     ]
-    agent = Agent(model, toolsets=toolsets, instructions=INSTRUCTIONS, output_type=str, retries=MAX_REQUESTS)
+    instructions = Prompts.of(Path(session.task.checkpoint)).text(*node_prompts(kind, session.task.label))
+    agent = Agent(model, toolsets=toolsets, instructions=instructions, output_type=str, retries=MAX_REQUESTS)
     if repairs:
 
         @agent.output_validator
@@ -104,15 +106,17 @@ async def run_node_loop(
         return LoopEnd(failure=f"the loop was ended: {error}")
     except AgentRunError as error:
         keep_raw_reply(messages, records_dir / RAW_REPLY)
-        return LoopEnd(failure=f"the model could not go on: {error}")
+        return LoopEnd(failure=f"the model could not go on: {error.message}")
 
 
 def has_handed_in(session: NodeSession) -> bool:
-    """Whether the node has something that can be evaluated: a submitted formula, or a recorded run."""
+    """Whether the node has something that can be evaluated: a formula, a recorded run, results of its own."""
     from ari.evaluation.symbolic import SUBMISSION
 
     if session.task.experiment.kind == "symbolic":
         return (session.work_dir / SUBMISSION).is_file()
+    if session.task.experiment.kind == "code":
+        return (session.work_dir / "results.json").is_file()
     return bool(session.runner.runs)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from ari.agent.prompts import check as check_prompts
 from ari.checkpoint import readers
 from ari.checkpoint.evidence_checks import check_evidence
 from ari.checkpoint.findings import Finding, Severity, Study
@@ -71,6 +72,7 @@ def validate(path: Path) -> list[Finding]:
     _check_results(study)
     for file, simple in _SIMPLE.items():
         _check_simple(study, file, simple)
+    _check_prompts(study)
     _check_secrets(study)
     _check_decisions(study)
     _check_memory(study)
@@ -125,6 +127,15 @@ def _check_simple(study: Study, file: str, simple: _Simple) -> None:
     if study.legacy and simple.convert is not None and isinstance(document, Mapping):
         document = simple.convert(document)
     study.check_model(file, simple.model, document)
+
+
+def _check_prompts(study: Study) -> None:
+    """Check that the prompts are those whose hashes were recorded."""
+    document = study.load(META_NAME)
+    recorded = document.get("prompts") if isinstance(document, Mapping) else None
+    for path, sha256 in recorded.items() if isinstance(recorded, Mapping) else ():
+        for fault in check_prompts(study.directory, {path: str(sha256)}):
+            study.add(META_NAME, "artifact.sha256", pointer("prompts", path), fault)
 
 
 def _check_secrets(study: Study) -> None:

@@ -12,7 +12,7 @@ import math
 import operator
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,7 +51,7 @@ def measurements(records: Sequence[RunRecord], work_dir: Path | None = None) -> 
         records: The node's run records, in order.
         work_dir: Where files written by the runs lie; None leaves them out.
     """
-    return {name: _measurement(values) for name, values in _seen(records, work_dir).items()}
+    return {name: measurement(values) for name, values in _seen(records, work_dir).items()}
 
 
 def repeated_values(records: Sequence[RunRecord], work_dir: Path | None = None) -> dict[str, list[float]]:
@@ -66,13 +66,14 @@ def _seen(records: Sequence[RunRecord], work_dir: Path | None) -> dict[str, list
             continue
         printed = parse_metrics(record.stdout)
         if work_dir is not None:
-            printed = _written_metrics(record, work_dir) | printed
+            printed = written_metrics(record, work_dir) | printed
         for name, value in printed.items():
             seen.setdefault(name, []).append((record.index, value))
     return seen
 
 
-def _measurement(values: Sequence[tuple[int, float]]) -> Measurement:
+def measurement(values: Sequence[tuple[int, float]]) -> Measurement:
+    """One metric from its values with the index of the run that gave each."""
     numbers = [value for _, value in values]
     if not all(math.isfinite(number) for number in numbers):
         worst = next(number for number in numbers if not math.isfinite(number))
@@ -86,7 +87,7 @@ def _measurement(values: Sequence[tuple[int, float]]) -> Measurement:
     )
 
 
-def _written_metrics(record: RunRecord, work_dir: Path) -> dict[str, float]:
+def written_metrics(record: RunRecord, work_dir: Path) -> dict[str, float]:
     """Metrics of `results*.json` files that this very run wrote and nobody has changed since."""
     from ari.execution.workdir import hash_file
 
@@ -108,10 +109,28 @@ def _written_metrics(record: RunRecord, work_dir: Path) -> dict[str, float]:
 
 
 def collect_results(
-    records: Sequence[RunRecord], *, params: dict[str, Any], provenance: dict[str, str]
+    records: Sequence[RunRecord],
+    *,
+    params: dict[str, Any],
+    provenance: dict[str, str],
+    task: NodeTask | None = None,
 ) -> dict[str, Any]:
-    """The content of a node's `results.json`: medians of what its runs printed; empty tags left out."""
-    found = measurements(records)
+    """The content of a node's `results.json`: medians of what its runs printed; empty tags left out.
+
+    Args:
+        records: The node's run records.
+        params: What characterises the node's configuration.
+        provenance: Where values come from, as the agent says.
+        task: The node's task; of a node that writes its own programs only what is borne out is taken, and
+            `not_counted` says why the rest is not.
+    """
+    refused: dict[str, str] = {}
+    if task is not None and task.experiment.kind == "code":
+        from ari.evaluation.code import own_measurements
+
+        found, refused = own_measurements(task, records)
+    else:
+        found = measurements(records)
     results: dict[str, Any] = {
         "schema_version": "1.0",
         "params": params,
@@ -121,6 +140,8 @@ def collect_results(
     }
     if provenance:
         results["_provenance"] = provenance
+    if refused:
+        results["not_counted"] = refused
     return results
 
 
@@ -143,7 +164,7 @@ def evaluate_command_node(
         node_id=task.node_id,
         status="completed",
         metrics={name: m.value if math.isfinite(m.value) else None for name, m in found.items()},
-        metrics_with_metadata={name: _metadata(name, m, provenance) for name, m in found.items()},
+        metrics_with_metadata={name: metric_note(name, m, provenance) for name, m in found.items()},
         submission={"params": _params(work_dir)},
         provenance=provenance,
     )
@@ -151,12 +172,12 @@ def evaluate_command_node(
     if fault:
         return outcome.model_copy(update={"status": "errored", "error": fault, "eval_summary": fault})
     primary = found[experiment.primary_metric]
-    ceiling = _ceiling(task, found, provenance)
+    ceiling = measured_ceiling(task, found, provenance)
     score = metric_score(
         primary.value, higher_is_better=task.higher_is_better, reference=reference, ceiling=ceiling
     )
     return outcome.model_copy(
-        update={"score": score, "has_real_data": True, "eval_summary": _summary(task, primary, ceiling)}
+        update={"score": score, "has_real_data": True, "eval_summary": summary_text(task, primary, ceiling)}
     )
 
 
@@ -168,23 +189,27 @@ def _fault(task: NodeTask, records: Sequence[RunRecord], found: dict[str, Measur
         (record for record in records if record.outcome != "ok" and record.label != CEILING_LABEL), None
     )
     if bad is not None:
-        return _describe_failure(bad)
+        return describe_failure(bad)
     if name not in found:
         printed = ", ".join(sorted(found)) or "nothing that reads as a metric"
         return f"no run printed the metric {name!r} (printed: {printed}); print a line '{name}: VALUE'"
     if not math.isfinite(found[name].value):
         return f"the metric {name!r} came out as {found[name].value}"
-    return _incorrect(task.experiment.correctness, found)
+    return incorrect(task.experiment.correctness, found)
 
 
-def _describe_failure(record: RunRecord) -> str:
+def describe_failure(record: RunRecord) -> str:
+    """Why a command failed, with the most telling line of its error output."""
     reason = record.reason or f"the command failed with exit status {record.exit_status}"
     lines = [line.strip() for line in record.stderr.splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        telling = lines[-1:]  # Python says last what was wrong, below lines of the program
     return f"{reason}: {telling[0][:300]}" if telling else reason
 
 
-def _incorrect(check: str | None, found: dict[str, Measurement]) -> str | None:
+def incorrect(check: str | None, found: Mapping[str, Measurement]) -> str | None:
+    """Why a result fails the experiment's correctness check; None when it passes or there is none."""
     if check is None:
         return None
     name, symbol, number = re.match(r"^(\S+?)\s*(<=|>=|==|<|>)\s*(\S+)$", check).groups()  # type: ignore[union-attr]
@@ -214,7 +239,8 @@ def _params(work_dir: Path) -> dict[str, Any]:
     return loaded if isinstance(loaded, dict) else {}
 
 
-def _metadata(name: str, measurement: Measurement, provenance: dict[str, str]) -> dict[str, Any]:
+def metric_note(name: str, measurement: Measurement, provenance: Mapping[str, str]) -> dict[str, Any]:
+    """What is recorded beside a metric: confidence, extractor, repeats, range, provenance."""
     finite = math.isfinite(measurement.value)
     data: dict[str, Any] = {
         "value": measurement.value if finite else None,
@@ -232,7 +258,10 @@ def _metadata(name: str, measurement: Measurement, provenance: dict[str, str]) -
     return data
 
 
-def _ceiling(task: NodeTask, found: dict[str, Measurement], provenance: dict[str, str]) -> float | None:
+def measured_ceiling(
+    task: NodeTask, found: Mapping[str, Measurement], provenance: Mapping[str, str]
+) -> float | None:
+    """The ceiling of the primary metric, when the experiment names one and this node measured it."""
     ceiling = task.experiment.ceiling
     if ceiling is None or ceiling.bounds != task.experiment.primary_metric:
         return None
@@ -241,7 +270,8 @@ def _ceiling(task: NodeTask, found: dict[str, Measurement], provenance: dict[str
     return found[ceiling.metric].value
 
 
-def _summary(task: NodeTask, primary: Measurement, ceiling: float | None) -> str:
+def summary_text(task: NodeTask, primary: Measurement, ceiling: float | None) -> str:
+    """The primary metric in words."""
     text = f"{task.experiment.primary_metric} = {primary.value:.6g}"
     if primary.n > 1:
         text += f" (median of {primary.n}, {primary.low:.6g} to {primary.high:.6g})"

@@ -18,16 +18,43 @@ def evaluate_node(task: NodeTask) -> NodeOutcome:
         from ari.evaluation.symbolic import evaluate_symbolic_node
 
         return evaluate_symbolic_node(task, checkpoint, work_dir)
+    from ari.evaluation.code import changed_nothing, evaluate_code_node
     from ari.evaluation.command import evaluate_command_node
     from ari.execution.records import load
 
     records = load(checkpoint / "records" / task.node_id, node_id=task.node_id).runs
-    outcome = evaluate_command_node(task, work_dir, records, reference=_root_value(task))
-    return (
-        outcome.model_copy(update={"sterile": False})
-        if outcome.status == "errored"
-        else _mark_sterile(task, outcome)
-    )
+    if task.experiment.kind == "code":
+        outcome = evaluate_code_node(task, work_dir, records, reference=_root_value(task))
+        same = changed_nothing(task, records, outcome.submission.get("command"))
+    else:
+        outcome = evaluate_command_node(task, work_dir, records, reference=_root_value(task))
+        same = task.parent is not None and task.parent.submission.get("params") == outcome.submission.get(
+            "params"
+        )
+    return _mark_sterile(task, outcome) if same else outcome
+
+
+def node_values(
+    kind: str, checkpoint: Path, node_id: str, *, work_dir: str | None = None
+) -> dict[str, list[float]]:
+    """Every value that counts of each metric of a node with runs, in the order of the runs.
+
+    Args:
+        kind: Kind of the experiment.
+        checkpoint: The study.
+        node_id: The node.
+        work_dir: Its folder relative to the study, where that is recorded.
+    """
+    from ari.evaluation.code import OwnRuns, given_files
+    from ari.evaluation.command import repeated_values
+    from ari.execution.records import load
+
+    runs = load(checkpoint / "records" / node_id, node_id=node_id).runs
+    folder = checkpoint / (work_dir or f"experiments/{node_id}")
+    if kind != "code":
+        return repeated_values(runs, folder)
+    counted = OwnRuns(runs, folder, given_files(checkpoint)).counted()
+    return {name: [value for _, value in pairs] for name, pairs in counted.values.items()}
 
 
 def _root_value(task: NodeTask) -> float | None:
@@ -36,10 +63,13 @@ def _root_value(task: NodeTask) -> float | None:
 
 
 def _mark_sterile(task: NodeTask, outcome: NodeOutcome) -> NodeOutcome:
-    """A configuration that equals the parent's measures nothing new, unless repeating was its purpose."""
+    """What equals the parent measures nothing new, unless repeating was its purpose or the parent failed."""
     parent = task.parent
-    if parent is None or task.label == "validation" or parent.status == "errored":
-        return outcome
-    if parent.submission.get("params") != outcome.submission.get("params"):
+    if (
+        outcome.status == "errored"
+        or parent is None
+        or parent.status == "errored"
+        or task.label == "validation"
+    ):
         return outcome
     return outcome.model_copy(update={"sterile": True, "score": 0.0, "has_real_data": False})

@@ -58,7 +58,7 @@ def _run_measured(name: str, record: RunRecord, work_dir: Path) -> bool:
     value = parse_metrics(record.stdout).get(name)
     if value is None or not math.isfinite(value) or record.cpu_s < MIN_CPU_SECONDS:
         return False
-    shown = _printed_text(name, record.stdout)
+    shown = printed_text(name, record.stdout)
     if _digits(shown) < SIGNIFICANT_DIGITS:
         return True
     return shown not in (record.command or "") and not _stands_in_inputs(shown, record, work_dir)
@@ -96,7 +96,8 @@ def _number_texts(value: object) -> list[str]:
     return [repr(value)]
 
 
-def _printed_text(name: str, stdout: str) -> str:
+def printed_text(name: str, stdout: str) -> str:
+    """The digits of a metric as a program printed them; empty where they are not found."""
     matches = re.findall(rf"{re.escape(name)}\"?\s*[:=]\s*([-+.\deE]+)", stdout)
     return matches[-1].strip() if matches else ""
 

@@ -43,7 +43,7 @@ def read_submission(work_dir: Path) -> Submission:
     try:
         loaded = json.loads(path.read_bytes())
     except FileNotFoundError:
-        return Submission("", "the node submitted no formula")
+        return Submission("", "the node submitted no formula; what was evaluated only does not count")
     except (OSError, ValueError, RecursionError) as error:
         return Submission("", f"{SUBMISSION} cannot be read: {error}")
     if not isinstance(loaded, dict) or not isinstance(loaded.get("formula"), str):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ari.checkpoint import Checkpoint, NodeState
     from ari.pipeline.experiment_spec import Experiment
 
-Kind = Literal["symbolic", "command"]
+Kind = Literal["symbolic", "command", "code"]
 
 SEALED = "sealed_"
 """Prefix of metrics measured on the sealed rows."""
@@ -96,7 +96,7 @@ class FinishedStudy:
 
     Attributes:
         path: The checkpoint.
-        kind: Whether formulas were searched, or configurations of a command.
+        kind: Whether formulas were searched, configurations of a command, or programs were written.
         title: Title of `experiment.md`.
         question: Its text.
         goal: The goal recorded with the run.
@@ -194,12 +194,12 @@ def read_study(checkpoint: Checkpoint) -> FinishedStudy:
     experiment = _experiment(state.settings)
     criteria = _document(path / "evaluation_criteria.json")
     best = next((node for node in nodes if node.id == checkpoint.best_node_id), None)
-    symbolic = experiment.kind == "symbolic" if experiment else any(node.formula for node in nodes)
+    symbolic = any(node.formula for node in nodes)
     ideas = _document(path / "idea.json").get("ideas")
     title, question = (experiment.title, experiment.question) if experiment else _prose(path)
     return FinishedStudy(
         path=path,
-        kind="symbolic" if symbolic else "command",
+        kind=experiment.kind if experiment else "symbolic" if symbolic else "command",
         title=title,
         question=question,
         goal=state.goal or question,

@@ -1,8 +1,8 @@
 """`meta.json`: who the run is, where it comes from, and what it began with.
 
-Beyond identity and versions it holds the hashes of the data (`data_hashes`, path to SHA-256) and the
-commitment to the sealed rows (`sealed`), so that a resumed run can refuse changed data and a reader can
-check that the hold-out was fixed before the search began.
+Beyond identity and versions it holds the hashes of the data and of the prompts (`data_hashes`, `prompts`:
+path to SHA-256) and the commitment to the sealed rows (`sealed`), so that a resumed run can refuse changed
+data and a reader can check that the hold-out was fixed before the search began.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Meta(FormatModel):
     created_at: str | None = None
     versions: dict[str, str] = Field(default_factory=dict)
     data_hashes: dict[str, Sha256] = Field(default_factory=dict)
+    prompts: dict[str, Sha256] = Field(default_factory=dict)
     sealed: dict[str, Any] | None = None
     recursion_depth: int = Field(default=0, ge=0)
     max_recursion_depth: int | None = None

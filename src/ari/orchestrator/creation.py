@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ari.agent import prompts
 from ari.agent.ideas import DataProfile
 from ari.agent.models import check_model
 from ari.agent.models.preflight import verify_model
@@ -37,7 +38,7 @@ from ari.pipeline.experiment_spec import (
 from ari.pipeline.metric_spec import CONTRACT_NAME, mint_contract
 from ari.pipeline.survey import survey_of
 from ari.pipeline.yaml_loader import WORKFLOW, faulty, load_workflow, missing_inputs, workflow_file
-from ari.settings import Settings
+from ari.settings import OFFLINE, Settings
 
 SYMBOLIC_METRICS: Mapping[str, bool] = {
     "nrmse": False,
@@ -119,9 +120,10 @@ def create_study(
     own_text = None if inherited is None else inherited.text
     text = read_experiment_text(source) if own_text is None else own_text
     experiment = parse_experiment(text, folder=source.parent, name=str(source))
+    _check_driver(source, experiment, settings)
     criteria = _criteria(text, experiment)
     experiment = experiment.model_copy(update={"primary_metric": criteria.primary_metric})
-    if experiment.kind == "command":
+    if experiment.kind != "symbolic":
         settings = _one_at_a_time(settings, parallel_given=parallel_given)
     _check_workflow(source.parent)
     verify_model(settings.model)
@@ -141,6 +143,19 @@ def create_study(
         if not existed:
             shutil.rmtree(path, ignore_errors=True)
         raise
+
+
+def _check_driver(source: Path, experiment: Experiment, settings: Settings) -> None:
+    """Refuse an experiment whose programs have to be written, when nobody is there who can."""
+    if experiment.kind == "code" and settings.model == OFFLINE:
+        raise ExperimentError(
+            f"{source} tells in prose what to find out and has neither '## Command' nor '## Data': its "
+            "programs "
+            "have to be written, which the offline researcher cannot do",
+            cure="Name a language model (--model openai/<model>, or ARI_MODEL; see "
+            "docs/model_research.md), or say "
+            "what to run in a '## Command' section, or which data to explain in '## Data'.",
+        )
 
 
 def _check_workflow(folder: Path) -> None:
@@ -195,6 +210,7 @@ def _set_up(
         _check_sealed(inherited, meta)
         meta |= inherited.as_meta()
     atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
+    meta["prompts"] = prompts.install(path, source.parent)
     survey = survey_of(text, source.parent)
     ideas = _ideas(path, experiment, profile, settings, survey=survey, inherited=inherited)
     warnings = (*warnings, *ideas.get("concerns", ()))

@@ -25,7 +25,6 @@ from typing import Any
 
 from ari.checkpoint import Checkpoint, NodeState
 from ari.orchestrator.closing import PREFIX
-from ari.orchestrator.node_dirs import records_dir, work_dir
 from ari.orchestrator.node_report import read_relative
 from ari.pipeline.experiment_spec import Experiment
 
@@ -111,7 +110,7 @@ def _all_facts(checkpoint: Checkpoint, experiment: Experiment) -> Iterator[NodeF
             yield NodeFacts(node.id, _of_formula(checkpoint, node), "read from the parsed formula")
             yield NodeFacts(node.id, _of_notes(node), "sr_harness.evaluator over resampled rows")
         else:
-            spread = _of_repeats(checkpoint, node, experiment.primary_metric)
+            spread = _of_repeats(checkpoint, node, experiment)
             yield NodeFacts(node.id, spread, "spread of the values printed by the node's runs")
 
 
@@ -128,6 +127,8 @@ def _of_study(checkpoint: Checkpoint, experiment: Experiment) -> dict[str, float
     if experiment.kind == "command":
         found["study_parameters"] = len(experiment.parameters)
         found["study_repeats"] = experiment.repeats
+        return found
+    if experiment.kind == "code":
         return found
     data = checkpoint.meta.to_dict().get("data", {})
     rows: Mapping[str, int] = data.get("rows", {})
@@ -167,12 +168,11 @@ def _of_notes(node: NodeState) -> dict[str, float | None]:
     return found
 
 
-def _of_repeats(checkpoint: Checkpoint, node: NodeState, metric: str) -> dict[str, float | None]:
-    from ari.evaluation.command import repeated_values
-    from ari.execution.records import load
+def _of_repeats(checkpoint: Checkpoint, node: NodeState, experiment: Experiment) -> dict[str, float | None]:
+    from ari.evaluation.evaluator import node_values
 
-    runs = load(records_dir(checkpoint.path, node.id), node_id=node.id).runs
-    values = repeated_values(runs, work_dir(checkpoint.path, node.id)).get(metric, [])
+    metric = experiment.primary_metric
+    values = node_values(experiment.kind, checkpoint.path, node.id).get(metric, [])
     if len(values) < 2 or not all(math.isfinite(value) for value in values):
         return {}
     found: dict[str, float | None] = {

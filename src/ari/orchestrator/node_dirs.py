@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from ari.formats.jsonio import strict_dumps
@@ -26,6 +26,17 @@ SEEDED = "seeded.json"
 RESULT_FILES = ("results*.json", "formula.json", "front.json", REPORT)
 """Files that are results: a child never inherits them, so it cannot pass them off as its own."""
 
+SOURCE_SUFFIXES = frozenset(
+    {".c", ".cc", ".cpp", ".cu", ".f90", ".go", ".h", ".hpp", ".jl", ".js", ".py", ".r", ".rs", ".sh"}
+)
+_SOURCE_NAMES = frozenset({"cmakelists.txt", "makefile"})
+
+
+def is_source(path: str) -> bool:
+    """Whether a file is a program's text by its name."""
+    name = PurePosixPath(path.lower())
+    return name.suffix in SOURCE_SUFFIXES or name.name in _SOURCE_NAMES
+
 
 def work_dir(checkpoint: Path, node_id: str) -> Path:
     """The node's work_dir."""
@@ -37,8 +48,15 @@ def records_dir(checkpoint: Path, node_id: str) -> Path:
     return checkpoint / "records" / node_id
 
 
-def prepare(checkpoint: Path, node_id: str, parent_id: str | None) -> None:
-    """Make the node's folders afresh and seed the work_dir; what an unfinished attempt left is removed."""
+def prepare(checkpoint: Path, node_id: str, parent_id: str | None, *, written_sources: bool = False) -> None:
+    """Make the node's folders afresh and seed the work_dir; what an unfinished attempt left is removed.
+
+    Args:
+        checkpoint: The study.
+        node_id: The node.
+        parent_id: Whose files it starts from; None for the experiment's own.
+        written_sources: Inherit also sources that the parent's commands wrote, as a model does with `cat`.
+    """
     from ari.execution.records import load
     from ari.execution.workdir import seed_from_parent, snapshot
 
@@ -50,6 +68,8 @@ def prepare(checkpoint: Path, node_id: str, parent_id: str | None) -> None:
     source = checkpoint / INPUTS if parent_id is None else work_dir(checkpoint, parent_id)
     if source.is_dir():
         outputs = () if parent_id is None else _outputs(load(records_dir(checkpoint, parent_id)).runs)
+        if written_sources:
+            outputs = tuple(path for path in outputs if not is_source(path))
         seed_from_parent(source, target, exclude=(*RESULT_FILES, *outputs))
     else:
         target.mkdir(parents=True)

@@ -16,7 +16,6 @@ from ari.errors import AriError
 from ari.execution import records
 from ari.orchestrator import node_dirs
 
-_SOURCE_SUFFIXES = frozenset({".c", ".h", ".cpp", ".py", ".sh", ".f90", ".rs", ".go", ".js"})
 _DATA_SUFFIXES = frozenset({".json", ".csv", ".npy", ".tsv", ".parquet", ".txt", ".log"})
 
 
@@ -92,10 +91,9 @@ def _cpu_info(folder: Path) -> dict[str, Any]:
 
 
 def _role(path: str) -> str:
-    suffix = Path(path).suffix
-    if suffix in _SOURCE_SUFFIXES:
+    if node_dirs.is_source(path):
         return "source"
-    return "data_output" if suffix in _DATA_SUFFIXES else "other"
+    return "data_output" if Path(path).suffix in _DATA_SUFFIXES else "other"
 
 
 def read_relative(checkpoint: Path, node: NodeState) -> Relative:

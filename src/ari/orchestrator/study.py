@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from ari.agent import prompts
 from ari.agent.models.preflight import verify_model
 from ari.agent.task import NodeOutcome, NodeTask
 from ari.checkpoint import Checkpoint, NodeState
@@ -185,6 +186,7 @@ def _go_on(
     with Checkpoint.open(path, read_only=False) as checkpoint:
         warm_up(str(checkpoint.state.settings.get("model", OFFLINE)))
         checkpoint.verify_data_hashes(checkpoint.path)
+        prompts.verify(checkpoint.path, checkpoint.meta.prompts)
         _verify_source(checkpoint)
         document = dict(checkpoint.state.settings)
         experiment = Experiment.model_validate(document.pop("experiment"))
@@ -427,7 +429,12 @@ class Study:
         self._append("node_started", node_id=node.id, attempt=node.attempt + 1)
         task = self._task(node)
         try:
-            node_dirs.prepare(self.checkpoint.path, node.id, node.parent_id)
+            node_dirs.prepare(
+                self.checkpoint.path,
+                node.id,
+                node.parent_id,
+                written_sources=self.experiment.kind == "code",
+            )
         except (AriError, OSError) as error:
             self._record(NodeOutcome(node_id=node.id, status="errored", error=f"the node's folder: {error}"))
             return

@@ -40,21 +40,23 @@ class CommandPaper:
 
     def abstract(self) -> list[str]:
         """What was tuned, what was reached, how far that is from the start and from the ceiling."""
-        names = listed([self.marks.name(name) for name in self._parameters()])
-        ask = "how high" if self.up else "how low"
-        asked = sentence(
-            f"We ask {ask} {self.metric} can get by the choice of {names}"
-            if names
-            else f"We ask {ask} {self.metric} can get"
-        )
         return [
-            asked,
+            self._asked(),
             self._reached(),
             self._gain(),
             self._share(),
             self._main_lever(),
             self._right(short=True),
         ]
+
+    def _asked(self) -> str:
+        names = listed([self.marks.name(name) for name in self._parameters()])
+        ask = "how high" if self.up else "how low"
+        return sentence(
+            f"We ask {ask} {self.metric} can get by the choice of {names}"
+            if names
+            else f"We ask {ask} {self.metric} can get"
+        )
 
     def _parameters(self) -> list[str]:
         known = [p.name for p in self.study.experiment.parameters] if self.study.experiment else []

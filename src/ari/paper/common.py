@@ -23,6 +23,7 @@ from ari.paper.document import (
 from ari.paper.evidence import Number, note
 from ari.paper.formula import short
 from ari.paper.story import Story, sentences_of
+from ari.settings import OFFLINE
 
 HASH_DIGITS = 16
 _FACT = re.compile(r"(?:data|study)_\w+")
@@ -116,7 +117,9 @@ def _sterile(story: Story) -> list[str]:
     sterile = [node for node in story.study.nodes if node.sterile]
     if not sterile:
         return []
-    again = "came back to the formula" if story.study.kind == "symbolic" else "ran the configuration"
+    again = {"symbolic": "came back to the formula", "command": "ran the configuration"}.get(
+        story.study.kind, "ran the programs"
+    )
     named = story.experiments(sterile)
     return [sentence(f"{named} {again} of the parent and thus added nothing; no score was given")]
 
@@ -172,6 +175,8 @@ def _what(story: Story, node: Node) -> str:
         if isinstance(strategies, list) and strategies:
             return f"{listed([str(s).replace('_', ' ') for s in strategies])}{formula}"
         return f"refinement{formula}" if node.plan.get("refine") else f"{node.label}{formula}"
+    if story.study.kind == "code":
+        return plan_words(story, node)
     changed = node.plan.get("changed")
     if isinstance(changed, str) and changed in node.params:
         parent = story.study.node(node.parent)
@@ -191,6 +196,11 @@ def _idea(story: Story, plan: Mapping[str, Any]) -> str:
         if isinstance(index, int) and 0 <= index < len(ideas)
         else ""
     )
+
+
+def plan_words(story: Story, node: Node) -> str:
+    """What the search asked of a node, in the words of whoever planned it, as machine text."""
+    return story.marks.raw(_short(str(node.plan.get("summary") or node.label)).rstrip("."))
 
 
 # -------------------------------------------------------------------------------------- reproducibility
@@ -254,6 +264,7 @@ def _commands(story: Story) -> str:
     settings = story.study.settings
     options = [f"--seed {story.study.meta.get('seed', 0)}"]
     options += [f"--nodes {settings['nodes']}"] if "nodes" in settings else []
+    options += [f"--model {settings['model']}"] if settings.get("model", OFFLINE) != OFFLINE else []
     return (
         f"ari run experiment.md {' '.join(options)}\nari gate CHECKPOINT --phase final\nari validate "
         "CHECKPOINT"

@@ -15,6 +15,7 @@ from ari.formats.figures_manifest import FiguresManifest
 from ari.formats.jsonio import strict_dumps
 from ari.formats.science_data import ScienceData
 from ari.paper import common
+from ari.paper.code import CodePaper
 from ari.paper.command import CommandPaper
 from ari.paper.document import Citation, Document, FigureBlock, Marks
 from ari.paper.evidence import Evidence, Number
@@ -109,7 +110,11 @@ def read_story(checkpoint: Path) -> Story:
 
 def compose(story: Story) -> Document:
     """Compose the paper of a study."""
-    paper = FormulaPaper(story) if story.study.kind == "symbolic" else CommandPaper(story)
+    paper: FormulaPaper | CommandPaper
+    if story.study.kind == "symbolic":
+        paper = FormulaPaper(story)
+    else:
+        paper = CodePaper(story) if story.study.kind == "code" else CommandPaper(story)
     sections = [
         paper.introduction(),
         paper.data(),

@@ -6,6 +6,8 @@ be used is refused here, before a run starts, with the line it stands on.
 
     symbolic experiment:  `## Data` (source, target, inputs), or a `context.data/` beside the file
     command experiment:   `## Command`, `## Parameters`, optional `## Ceiling`, `## Correctness`, `## Files`
+    code experiment:      prose, optional `## Files`, `## Tests`, `## Ceiling`, `## Correctness`; a model
+                          writes the programs
 """
 
 from __future__ import annotations
@@ -13,18 +15,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from ari.errors import ExperimentError
 from ari.pipeline.experiment_md import parse_metric_from_experiment_md
 
-Kind = Literal["symbolic", "command"]
+Kind = Literal["symbolic", "command", "code"]
+KINDS: tuple[str, ...] = get_args(Kind)
 Value = int | float | str
 
 MAX_LEVELS = 33
 """A range is searched on at most this many levels; finer steps belong into a `step`."""
+
+UNTITLED = "Untitled experiment"
 
 _BLOCK = re.compile(r"<!-- AUTO-APPENDED BY VirSci.*?(?:<!-- END AUTO-APPENDED -->|\Z)", re.DOTALL)
 _ITEM = re.compile(r"^\s*[-*]\s+`?([\w.%/-]+)`?\s*:\s*(.*)$")
@@ -74,6 +79,8 @@ class Experiment(BaseModel):
     ceiling: Ceiling | None = None
     correctness: str | None = None
     files: tuple[str, ...] = ()
+    tests: str | None = None
+    test_files: tuple[str, ...] = ()
     repeats: int = 3
 
     def render_command(self, values: dict[str, Value]) -> str:
@@ -146,11 +153,7 @@ def parse_experiment(text: str, *, folder: Path, name: str = "experiment.md") ->
         return _command_experiment(sections, common, metric, folder, name)
     if "data" in sections or (folder / "context.data").is_dir():
         return _symbolic_experiment(sections.get("data"), common, metric, folder, name)
-    raise ExperimentError(
-        f"{name}: there is neither a '## Data' section, nor a context.data/ beside it, nor a '## Command'",
-        cure="Name the data (source, target) for a formula to be found, or the command to be tuned; "
-        "a question in prose alone needs a language model to write the experiment.",
-    )
+    return _code_experiment(sections, common, metric, folder, name)
 
 
 def sections_of(text: str) -> dict[str, Section]:
@@ -190,7 +193,7 @@ def _title_and_question(body: str) -> tuple[str, str]:
         elif not re.match(r"^\W*(metrics?|direction)\s*\W*\s*[:：]", line, re.IGNORECASE):
             prose.append(line)
     question = re.sub(r"<!--.*?-->", "", "\n".join(prose), flags=re.DOTALL).strip()
-    return title or (question.splitlines()[0][:80] if question else "Untitled experiment"), question
+    return title or (question.splitlines()[0][:80] if question else UNTITLED), question
 
 
 def _items(section: Section | None) -> dict[str, tuple[int, str]]:
@@ -269,6 +272,53 @@ def _command_experiment(
         correctness=_correctness(sections.get("correctness"), name),
         files=_files(sections.get("files"), folder, name),
         repeats=_repeats(items, name),
+    )
+
+
+def _code_experiment(
+    sections: dict[str, Section], common: dict[str, str], metric: str, folder: Path, name: str
+) -> Experiment:
+    if "parameters" in sections:
+        raise ExperimentError(
+            f"{name}, line {sections['parameters'].line}: '## Parameters' lists levels for a command, "
+            "but there is "
+            "no '## Command'",
+            cure="Write the command in a '## Command' section, or tell in prose what may be varied.",
+        )
+    question = common["question"] or common["title"]
+    if question == UNTITLED or not metric:
+        lacking = "no 'Metrics:' line says what they are to be judged by"
+        if question == UNTITLED:
+            lacking = "no text before the first '##' says what is asked"
+        raise ExperimentError(
+            f"{name}: there is neither a '## Data' section, nor a context.data/ beside it, nor a '## "
+            "Command', so "
+            f"a model would have to write the programs; but {lacking}",
+            cure="Write the question and a line such as 'Metrics: GFLOPS (higher is better)'; or name "
+            "the data "
+            "(source, target) for a formula to be found, or the command to be tuned.",
+        )
+    tests = sections.get("tests")
+    command = _fenced_or_text(tests) if tests is not None and "```" in tests.text else ""
+    if tests is not None and not command:
+        raise ExperimentError(
+            f"{name}, line {tests.line}: the '## Tests' section names no command",
+            cure="Write the command that runs the tests in a ```bash block, and below it the test files, "
+            "one '- ' "
+            "line each, which nobody may change.",
+        )
+    test_files = _files(tests, folder, name)
+    return Experiment(
+        title=common["title"],
+        question=question,
+        kind="code",
+        primary_metric=metric,
+        ceiling=_ceiling(sections.get("ceiling"), metric, name),
+        correctness=_correctness(sections.get("correctness"), name),
+        files=tuple(dict.fromkeys((*_files(sections.get("files"), folder, name), *test_files))),
+        tests=command or None,
+        test_files=test_files,
+        repeats=_repeats(_items(sections.get("repeats") or sections.get("settings")), name),
     )
 
 

@@ -124,6 +124,7 @@ class _Claims:
         self.higher = view.higher_is_better
         self.units = Units(view)
         self.symbolic = self.best.formula is not None
+        self.programs = view.kind == "code"
 
     def every(self) -> Iterator[Claim]:
         """All claims, those a reader looks for first in front."""
@@ -222,7 +223,10 @@ class _Claims:
 
     def _more_runs(self) -> Iterator[Claim]:
         for node in self.configurations:
-            if node.state.label != "validation" or node.params != self.best.params or node is self.best:
+            again = node.params == self.best.params
+            if self.programs:
+                again = node.state.parent_id == self.best.id
+            if node.state.label != "validation" or not again or node is self.best:
                 continue
             names = [f"{self.metric}{part}" for part in ("_n", "_min", "_max", "_ci95_low", "_ci95_high")]
             values = self._values(node, [self.metric, *names])
@@ -309,10 +313,11 @@ class _Claims:
     def _steps(self) -> Iterator[Claim]:
         line = [node for node in self.view.lineage(self.best) if node.counts]
         for before, after in pairwise(line):
-            if self._named(before) == self._named(after):
+            repeats = self.programs and after.state.label == "validation"
+            if repeats or self._named(before) == self._named(after):
                 continue
             text = f"From {self._named(before)} to {self._named(after)}: {self._change(before, after)}."
-            if not self.symbolic:
+            if not self.symbolic and not self.programs:
                 text = f"With {_difference(before, after)}, {self._change(before, after)}."
             notes = {"from": before.id, "to": after.id, "changed": _changed(before, after)}
             yield Claim("step", "results", text, self._compared(before, after), after.id, "", notes)
@@ -408,11 +413,9 @@ class _Claims:
         return _kept(*(self._value(node, name, role=name) for name in names))
 
     def _named(self, node: NodeView) -> str:
-        return (
-            f"{self.view.experiment.get('target') or 'y'} = {node.formula}"
-            if node.formula
-            else _settings(node)
-        )
+        if node.formula:
+            return f"{self.view.experiment.get('target') or 'y'} = {node.formula}"
+        return f"the program of {node.id}" if self.programs else _settings(node)
 
 
 def _changed(before: NodeView, after: NodeView) -> list[str]:

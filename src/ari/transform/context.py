@@ -38,7 +38,11 @@ def experiment_context(view: StudyView) -> dict[str, Any]:
         "environment": _environment(view),
     }
     context |= (
-        _symbolic(view) if view.kind == "symbolic" else _command(view) if view.kind == "command" else {}
+        _symbolic(view)
+        if view.kind == "symbolic"
+        else _command(view)
+        if view.kind in ("command", "code")
+        else {}
     )
     return {key: value for key, value in context.items() if value is not None}
 

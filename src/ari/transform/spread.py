@@ -31,7 +31,7 @@ def describe(values: Sequence[float]) -> dict[str, Any]:
 
 def node_statistics(view: StudyView, node: NodeView) -> dict[str, dict[str, Any]]:
     """Statistics of a node's repeats: from its runs, or from the resampled rows of a validation node."""
-    if view.kind == "command":
+    if view.kind in ("command", "code"):
         return _of_runs(view, node)
     found = {}
     for name, note in node.state.metrics_with_metadata.items():
@@ -50,11 +50,9 @@ def node_statistics(view: StudyView, node: NodeView) -> dict[str, dict[str, Any]
 
 
 def _of_runs(view: StudyView, node: NodeView) -> dict[str, dict[str, Any]]:
-    from ari.evaluation.command import repeated_values
-    from ari.execution.records import load
+    from ari.evaluation.evaluator import node_values
 
-    runs = load(view.path / "records" / node.id, node_id=node.id).runs
-    values = repeated_values(runs, view.path / (node.state.work_dir or f"experiments/{node.id}"))
+    values = node_values(view.kind, view.path, node.id, work_dir=node.state.work_dir)
     return {
         name: describe(found)
         for name, found in values.items()

@@ -117,7 +117,7 @@ class StudyView:
 
     @property
     def kind(self) -> str:
-        """`symbolic`, `command`, or empty for a study of another tool."""
+        """`symbolic`, `command`, `code`, or empty for a study of another tool."""
         return str(self.experiment.get("kind", ""))
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ari.agent.panel import Brief, PanelResult, convene
-from ari.agents.prompt_files import prompt_text
+from ari.agent.prompts import Prompts
 from ari.pipeline.experiment_spec import Experiment, Parameter
 from ari.testing import Call, Reply, ScriptedModel
 
@@ -50,7 +50,7 @@ def panel(
         return model
 
     options = {"statistics": {}, "survey": SURVEY, "strategies": ("linear", "power_law")} | brief
-    return convene(Brief(experiment, **options), member, prompt_text), model, asked
+    return convene(Brief(experiment, **options), member, Prompts().text), model, asked
 
 
 def titles(result: PanelResult) -> list[str]:

@@ -72,6 +72,27 @@ def test_a_symbolic_experiment_is_read(tmp_path: Path):
     assert experiment.primary_metric == "nrmse"
 
 
+def test_prose_alone_asks_for_programs_to_be_written(tmp_path: Path):
+    (tmp_path / "check.py").write_text("")
+    text = (
+        "# Fast product\nHow fast?\n\nMetrics: GFLOPS (higher is better)\n\n## Tests\n```bash\npython "
+        "check.py\n```\n"
+        "- check.py\n\n## Correctness\n- check: max_abs_err < 1e-9\n\n## Repeats\n- repeats: 5\n"
+    )
+    experiment = parse(text, tmp_path)
+    assert (experiment.kind, experiment.primary_metric) == ("code", "GFLOPS")
+    assert (experiment.tests, experiment.test_files, experiment.files) == (
+        "python check.py",
+        ("check.py",),
+        ("check.py",),
+    )
+    assert (experiment.correctness, experiment.repeats) == ("max_abs_err < 1e-9", 5)
+
+
+def test_a_title_alone_is_question_enough():
+    assert parse("# Maximise GFLOPS of DGEMM\n\nMetrics: GFLOPS\n").question == "Maximise GFLOPS of DGEMM"
+
+
 def test_headings_inside_a_code_block_are_no_sections():
     text = "# t\nMetrics: m\n## Command\n```bash\necho m: 1\n## Data\n```\n"
     assert parse(text).kind == "command"
@@ -88,6 +109,13 @@ def test_the_appended_block_is_not_read_as_the_authors_text(tmp_path: Path):
     ("text", "message"),
     [
         ("# t\njust prose\n", "neither a '## Data' section"),
+        ("# t\njust prose\n", "no 'Metrics:' line says what they are to be judged by"),
+        ("Metrics: speed\n", "no text before the first '##' says what is asked"),
+        (
+            "# t\nask\nMetrics: speed\n## Parameters\n- a: 1, 2\n",
+            "line 4: '## Parameters' lists levels for a com",
+        ),
+        ("# t\nask\nMetrics: speed\n## Tests\n- x\n", "line 4: the '## Tests' section names no command"),
         ("# t\n## Data\n- source: nowhere.csv\n- target: T\n", "'nowhere.csv' does not exist"),
         ("# t\n## Data\n- source: x\n", "no '- target: NAME' line"),
         ("# t\n## Command\n```\nls\n```\n", "no 'Metrics:' line"),

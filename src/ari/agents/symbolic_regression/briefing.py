@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ari.agents.prompt_files import prompt_text
+from ari.agent.prompts import Prompts
 from ari.formats.jsonio import strict_dumps
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ KIND = "symbolic_regression"
 
 def instructions() -> str:
     """The standing instructions."""
-    return prompt_text("symbolic_regression")
+    return Prompts().text("symbolic_regression")
 
 
 def diagnostics(tools: Toolbox) -> dict[str, Any]:

@@ -217,8 +217,13 @@ def emit_results(
             The tags are checked against the run records when the node is evaluated.
 
     Returns:
-        What was written.
+        What was written; `not_counted` says of a metric why it is no measurement.
     """
-    results = collect_results(session.runner.runs, params=params, provenance=provenance or {})
+    results = collect_results(
+        session.runner.runs,
+        params=params,
+        provenance=provenance or {},
+        task=session.task if isinstance(session, NodeSession) else None,
+    )
     (session.work_dir / "results.json").write_bytes(strict_dumps(results, indent=True))
     return results
