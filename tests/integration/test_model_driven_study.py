@@ -38,13 +38,18 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ARI_ROOT", str(tmp_path))
 
 
-def study(server: LoopbackServer, folder: Path, monkeypatch: Patch, **options) -> StudyResult:
+def lay_out(server: LoopbackServer, folder: Path, monkeypatch: Patch) -> None:
+    """An experiment whose model is the server's."""
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", server.key or "loopback")
     monkeypatch.setenv("ARI_SYMBOLIC_DRIVER", "loop")
     (folder / "experiment.md").write_text(EXPERIMENT, encoding="utf-8")
     rows = [f"{a},{b},{a * b}" for a in (1.0, 2.0, 3.0, 5.0) for b in (0.5, 1.5, 2.5, 4.0, 6.0)]
     (folder / "data.csv").write_text("\n".join(["a,b,y", *rows]) + "\n", encoding="utf-8")
+
+
+def study(server: LoopbackServer, folder: Path, monkeypatch: Patch, **options) -> StudyResult:
+    lay_out(server, folder, monkeypatch)
     options = {"nodes": 1, "parallel": 2, "model": MODEL} | options
     return start(RunOptions(folder / "experiment.md", output=folder / "out", **options))
 
@@ -92,18 +97,21 @@ def test_a_cut_off_answer_costs_one_node_of_six(tmp_path: Path, monkeypatch: Pat
             return CUT_OFF
         return "Submitted." if tool_results(asked) else Reply.tool("submit_formula", formula="a*b")
 
+    checkpoint = tmp_path / "out"
     with serving(reply) as server:
-        result = study(server, tmp_path, monkeypatch, nodes=6)
-    nodes = Checkpoint.open(result.checkpoint, read_only=True).nodes
+        lay_out(server, tmp_path, monkeypatch)
+        options = ["--model", MODEL, "--nodes", "6", "--parallel", "2", "--no-paper", "--quiet"]
+        assert main(["run", str(tmp_path), "--output", str(checkpoint), *options]) == 0
+    nodes = Checkpoint.open(checkpoint, read_only=True).nodes
     assert {name: node.status for name, node in nodes.items()} == {
         f"node_{order:04d}": "errored" if order == 2 else "completed" for order in range(6)
     }
-    tree = json.loads((result.checkpoint / "tree.json").read_bytes())
+    tree = json.loads((checkpoint / "tree.json").read_bytes())
     assert len(tree["nodes"]) == 6
-    report = report_of(result.checkpoint, "node_0002")
+    report = report_of(checkpoint, "node_0002")
     assert "3 attempts to mend them did not help" in report["error"]
-    assert CUT_OFF in (result.checkpoint / "records" / "node_0002" / RAW_REPLY).read_text()
-    assert [f for f in validate(result.checkpoint) if f.severity == "error"] == []
+    assert CUT_OFF in (checkpoint / "records" / "node_0002" / RAW_REPLY).read_text()
+    assert [f for f in validate(checkpoint) if f.severity == "error"] == []
 
 
 USELESS = useless_replies("submit_formula", {"formula": "a*b"}) | {
