@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -121,6 +122,8 @@ def serve(  # noqa: PLR0917 - each parameter is an option of the command
     )
     build = _builder(name, binding, option or [])
     if transport == "stdio":
+        if sys.stdin.isatty():
+            note(f"note: ari-skill-{name} waits for an MCP client on standard input; Ctrl-C ends it")
         serve_stdio(build)
         return 0
     if host not in ("127.0.0.1", "localhost", "::1"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
@@ -170,6 +170,7 @@ def test_numbers_that_are_not_finite_cross_as_null_and_a_word() -> None:
     assert np.isnan(back["nan"]) and np.isnan(back["nested"][0][1])
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.none(), max_size=8))
 def test_finite_numbers_cross_unchanged(values: list[float | None]) -> None:
     assert decode_document(ask("repeat", {"values": values}).structured_content)["values"] == values

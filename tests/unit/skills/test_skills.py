@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,60 @@ def test_files_are_written_and_read_inside_the_folder_only(session: NodeSession)
             call_tool("coding", session, "write_file", {"path": path, "content": ""})
         with pytest.raises(SkillError):
             call_tool("coding", session, "read_file", {"path": path})
+
+
+def test_only_what_can_be_read_at_once_is_read_and_only_its_beginning(session: NodeSession):
+    os.mkfifo(session.work_dir / "pipe")
+    for tool, more in (
+        ("read_file", {}),
+        ("write_file", {"content": ""}),
+        ("edit_file", {"old": "a", "new": ""}),
+    ):
+        with pytest.raises(SkillError, match="pipe is no regular file"):
+            call_tool("coding", session, tool, {"path": "pipe", **more})
+    with pytest.raises(SkillError, match=r"\. is a folder"):
+        call_tool("coding", session, "read_file", {"path": "."})
+    with pytest.raises(SkillError, match=r"nothing\.txt: No such file"):
+        call_tool("coding", session, "read_file", {"path": "nothing.txt"})
+    (session.work_dir / "long.txt").write_text("é" * 200_000)
+    found = call_tool("coding", session, "read_file", {"path": "long.txt"})
+    assert (len(found["content"]), found["truncated"]) == (20_000, True)
+
+
+def test_a_file_is_edited_where_the_place_is_plain(session: NodeSession):
+    path = session.work_dir / "a.py"
+    path.write_text("x = 1\ny = 1\n")
+    edit = {"path": "a.py", "old": "x = 1", "new": "x = 2"}
+    assert call_tool("coding", session, "edit_file", edit)["replaced"] == 1
+    assert path.read_text() == "x = 2\ny = 1\n"
+    with pytest.raises(SkillError, match="does not hold 'x = 1'"):
+        call_tool("coding", session, "edit_file", edit)
+    path.write_text("a\nb\na\n")
+    with pytest.raises(SkillError, match=r"holds 'a' 2 times, on lines 1, 3"):
+        call_tool("coding", session, "edit_file", {"path": "a.py", "old": "a", "new": "c"})
+    everywhere = {"path": "a.py", "old": "a", "new": "c", "everywhere": True}
+    assert call_tool("coding", session, "edit_file", everywhere)["replaced"] == 2
+    path.write_bytes(b"\xff")
+    with pytest.raises(SkillError, match="no UTF-8 text: byte 0"):
+        call_tool("coding", session, "edit_file", edit)
+
+
+@pytest.mark.parametrize(
+    ("command", "counts"),
+    [
+        ("", (1, 1, 0, 1)),
+        ("python -m unittest", (1, 1, 0, 1)),
+        ("echo nothing to see", (None, None, None, None)),
+    ],
+)
+def test_tests_are_run_and_counted(session: NodeSession, command: str, counts: tuple[int | None, ...]):
+    (session.work_dir / "test_it.py").write_text(
+        "import unittest\n\nclass It(unittest.TestCase):\n    def test_a(self): pass\n"
+        "    def test_b(self): self.fail()\n    @unittest.skip('')\n    def test_c(self): pass\n"
+    )
+    found = call_tool("coding", session, "run_tests", {"command": command})
+    assert tuple(found[name] for name in ("passed", "failed", "errors", "skipped")) == counts, found
+    assert found["success"] is (counts[0] is None)
 
 
 def test_a_run_is_recorded_and_its_metrics_are_read(session: NodeSession):

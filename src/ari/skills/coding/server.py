@@ -60,7 +60,7 @@ def write_file(session: Session, path: str, content: str) -> dict[str, Any]:
     Returns:
         `path`, `bytes`: its size.
     """
-    return _write(inside(session.work_dir, path), path, content)
+    return _write(_regular(session, path), path, content)
 
 
 def edit_file(session: Session, path: str, old: str, new: str, everywhere: bool = False) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def edit_file(session: Session, path: str, old: str, new: str, everywhere: bool 
     Returns:
         `path`, `bytes`: its size; `replaced`: the number of occurrences.
     """
-    target = inside(session.work_dir, path)
+    target = _regular(session, path)
     try:
         text = target.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -114,8 +114,21 @@ def read_file(session: Session, path: str) -> dict[str, Any]:
     Returns:
         `path`, `content` (at most 20,000 characters), `truncated`: whether there is more.
     """
-    text = inside(session.work_dir, path).read_bytes().decode("utf-8", errors="replace")
-    return {"path": path, "content": text[:MAX_TEXT], "truncated": len(text) > MAX_TEXT}
+    target = _regular(session, path)
+    with target.open("rb") as stream:
+        data = stream.read(4 * MAX_TEXT + 4)  # a character has four bytes at most
+        whole = not stream.read(1)
+    text = data.decode("utf-8", errors="replace")
+    return {"path": path, "content": text[:MAX_TEXT], "truncated": len(text) > MAX_TEXT or not whole}
+
+
+def _regular(session: Session, path: str) -> Path:
+    """A file of the folder that can be read or written at once; a pipe, say, would wait for its other end."""
+    target = inside(session.work_dir, path)
+    if target.exists() and not target.is_file():
+        what = "a folder" if target.is_dir() else "no regular file"
+        raise SkillError(f"{path} is {what}", cure="Name a file; list_files has them all.")
+    return target
 
 
 def list_files(session: Session) -> dict[str, Any]:
