@@ -65,6 +65,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         n_jobs: Worker processes that run later strategies ahead: None for none, a number, or -1 for all
             available cores. Formulas do not depend on it. None are started for a fit of less than half a
             second, nor in a process that is itself a worker, such as those of a parallel grid search.
+        robust: Whether to set rows aside that lie far from all that is found, see
+            `sr_harness.search.outliers`; `outliers_` says which. It needs 20 rows beside those held out.
         validation_fraction: Share of the rows that is held out from 40 rows on. Constants are not fitted on
             them, and a formula is judged by the worse of both parts. At most 0.5; 0 uses every row to fit.
 
@@ -78,6 +80,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         target_name_: Name of `y` if it has one, else "y".
         stop_reason_: Why the search ended: "exact", "explained" (only noise is left), "finished",
             "work" or "time".
+        outliers_: Rows of `X` that were set aside, none unless `robust`.
         work_used_: Units of work that the last fit spent.
         n_features_in_: Number of columns.
         feature_names_in_: Column names exactly as they were given; absent where `X` has none.
@@ -100,6 +103,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         warm_start: bool = False,
         validation_fraction: float = 0.2,
         n_jobs: int | None = None,
+        robust: bool = False,
     ) -> None:
         self.work = work
         self.time_limit = time_limit
@@ -108,6 +112,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
         self.n_jobs = n_jobs
+        self.robust = robust
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Search for a formula of the columns of `X` that gives `y`.
@@ -353,12 +358,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # 
             strategies=self.strategies,
             start=kept,
             jobs=self.n_jobs,
+            robust=self.robust,
         )
         for event in result.events:
             if event.kind == "worker":
                 warnings.warn(event.message, RuntimeWarning, stacklevel=4)
         self.stop_reason_, self.work_used_ = result.stop_reason, result.work_used
-        pool = [*kept, *result.front.candidates]
+        self.outliers_ = np.array(result.outliers, dtype=np.int64)
+        # with outliers left out, what was measured on all rows is no match for the front
+        pool = [*(() if self.robust else kept), *result.front.candidates]
         if pool:
             return pool
         # The search was over before it measured anything, or its strategies do not apply.

@@ -71,6 +71,10 @@ def discover(
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows with NaN or infinite values.")
     ] = False,
+    robust: Annotated[
+        bool,
+        typer.Option("--robust", help="Set rows aside that lie far from the formula, and say which."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Search for a formula that explains one variable by others, and print the best by length and error.
@@ -79,8 +83,10 @@ def discover(
     side is sought for every state, and the whole system is judged by integrated trajectories. Exit status 0
     when something better than a constant was found, 1 when not, 2 when a name does not exist.
     """
+    from sr_harness.evaluator.dynamics import derivative_target
     from sr_harness.search import Budget
     from sr_harness.search import discover as search
+    from sr_harness.search.outliers import described
 
     if time is not None and not time > 0:
         raise typer.BadParameter(f"{time} is not above 0", param_hint="--time")
@@ -92,6 +98,10 @@ def discover(
         Budget(work, time), seed, _names(inputs), _names(strategies), time_axis or None, jobs, as_json=as_json
     )
     with _context(data) as context:
+        if robust and (system or derivative_target(context, target) is not None):
+            raise typer.BadParameter(
+                "a derivative or a system is judged by whole runs, not row by row", param_hint="--robust"
+            )
         status = _dynamic(context, target, _names(system), request)
         if status is not None:
             return status
@@ -110,7 +120,11 @@ def discover(
             strategies=_names(strategies) or None,
             on_event=watch,
             jobs=jobs,
+            robust=robust,
         )
+    if robust:
+        total = problem.rows + (0 if problem.validation is None else problem.validation.rows)
+        print(f"note: {described(result.outliers, total)}", file=sys.stderr)
     for event in result.events:
         if event.kind == "worker":
             print(f"note: {event.message}", file=sys.stderr)
@@ -298,6 +312,7 @@ def _document(problem: Problem, result: Discovery) -> dict[str, Any]:
         "inputs": list(problem.names),
         "rows": problem.rows,
         "notes": list(problem.notes),
+        "outliers": list(result.outliers),
         "best": None if result.best is None else result.best.to_row(),
         "front": result.front.to_rows(),
         "work_used": result.work_used,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from sr_harness.search.ahead import Ahead, Place, Stream, Void
 from sr_harness.search.budget import AllotmentSpent, Budget, Halt, Meter, StopReason
 from sr_harness.search.candidate import Candidate, ParetoFront
 from sr_harness.search.jobs import effective_jobs
+from sr_harness.search.outliers import discover_robustly
 from sr_harness.search.polish import on_all_rows, refit, variants
 from sr_harness.search.problem import Problem
 from sr_harness.search.recording import Allowed, Charged, Viewed
@@ -87,6 +89,7 @@ class Discovery:
         stop_reason: `exact`, `explained` (what the best formula leaves is noise, and none better was found
             for a while), `finished` (every strategy ended by itself or spent its part), `work`, `time` or
             `cancelled`.
+        outliers: Rows of the data, counted from 0, that were set aside (see `sr_harness.search.outliers`).
     """
 
     front: ParetoFront
@@ -94,6 +97,7 @@ class Discovery:
     events: tuple[Event, ...]
     work_used: int
     stop_reason: StopReason
+    outliers: tuple[int, ...] = ()
 
 
 class _Exact(Exception):  # noqa: N818 - control flow: nothing is left to explain
@@ -110,6 +114,7 @@ def discover(
     on_event: Callable[[Event], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     jobs: int | None = 1,
+    robust: bool = False,
 ) -> Discovery:
     """Search for formulas.
 
@@ -128,11 +133,19 @@ def discover(
         should_stop: Asked before each piece of work; True cancels.
         jobs: Most worker processes, in scikit-learn's sense (see `effective_jobs`). They run later strategies
             ahead once the search has taken half a second. What is found, and the work, do not depend on it.
+        robust: Set rows aside that lie far from all that is found, and search again without them (see
+            `sr_harness.search.outliers`). Candidates are then measured on the rows that were kept.
 
     Raises:
         ProblemError: A strategy that does not exist.
+        ProblemError: `robust` with a network or too few rows.
         ValueError: 0 jobs.
     """
+    if robust:
+        search = partial(
+            discover, seed=seed, strategies=strategies, on_event=on_event, should_stop=should_stop, jobs=jobs
+        )
+        return discover_robustly(problem, budget, start, search)
     chosen = select_strategies(strategies)
     run = _Run(
         problem,

@@ -56,6 +56,7 @@ def problem_from_context(
         structure=graph.structure if graph else None,
         graph=graph,
         notes=(*notes, *problem.notes),
+        numbers=problem.numbers,
     )
 
 

@@ -66,6 +66,7 @@ class Problem:
         graph: The same data in network shape, else None.
         notes: What was left out or changed, one sentence each.
         validation: The same inputs and target on other rows, never used for fitting, else None.
+        numbers: Which row of the data each row is, counted from 0, where some were left out, else None.
     """
 
     data: Mapping[str, Floats]
@@ -76,6 +77,7 @@ class Problem:
     graph: GraphView | None = None
     notes: tuple[str, ...] = ()
     validation: Problem | None = field(default=None, repr=False)
+    numbers: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @classmethod
     def from_arrays(
@@ -106,8 +108,16 @@ class Problem:
         if y.size == 0:
             raise ProblemError(f"target {target_name!r} has no rows; there is nothing to explain")
         columns, notes = _columns(data, y.size)
-        columns, y, dropped = _finite_rows(columns, y, target_name, missing)
-        return cls(columns, y, tuple(columns), target_name, notes=(*notes, *dropped), validation=validation)
+        columns, y, numbers, dropped = _finite_rows(columns, y, target_name, missing)
+        return cls(
+            columns,
+            y,
+            tuple(columns),
+            target_name,
+            notes=(*notes, *dropped),
+            validation=validation,
+            numbers=numbers,
+        )
 
     @classmethod
     def from_context(
@@ -141,6 +151,11 @@ class Problem:
         return int(self.target.size)
 
     @property
+    def row_numbers(self) -> NDArray[np.int64]:
+        """Which row of the data each row is, counted from 0."""
+        return np.arange(self.rows) if self.numbers is None else self.numbers
+
+    @property
     def effective_rows(self) -> float:
         """Rows that a mean square really weighs: few where the target spans decades and a handful dominates.
 
@@ -161,7 +176,8 @@ class Problem:
     def take(self, index: NDArray[np.int64]) -> Problem:
         """The same problem on some rows; network shape is lost."""
         columns = {name: column[index] for name, column in self.data.items()}
-        return replace(self, data=columns, target=self.target[index], graph=None, structure=None)
+        target, numbers = self.target[index], self.row_numbers[index]
+        return replace(self, data=columns, target=target, numbers=numbers, graph=None, structure=None)
 
     def arrays_for(self, expression: Expression) -> Arrays:
         """What the engine needs to fit a formula: the network where it sums over edges, else flat columns."""
@@ -229,11 +245,11 @@ def _numeric(name: str, values: ArrayLike) -> Floats | None:
 
 def _finite_rows(
     columns: dict[str, Floats], y: Floats, target_name: str, missing: Missing
-) -> tuple[dict[str, Floats], Floats, list[str]]:
+) -> tuple[dict[str, Floats], Floats, NDArray[np.int64] | None, list[str]]:
     bad = {name: ~np.isfinite(column) for name, column in {**columns, target_name: y}.items()}
     bad = {name: mask for name, mask in bad.items() if mask.any()}
     if not bad:
-        return columns, y, []
+        return columns, y, None, []
     if missing == "refuse":
         raise ProblemError(describe_bad_rows(bad))
     keep = ~np.logical_or.reduce(list(bad.values()))
@@ -242,7 +258,8 @@ def _finite_rows(
     note = (
         f"{int((~keep).sum())} rows with NaN or infinite values in {', '.join(map(repr, bad))} were dropped"
     )
-    return {name: column[keep] for name, column in columns.items()}, y[keep], [note]
+    rows = np.flatnonzero(keep)
+    return {name: column[rows] for name, column in columns.items()}, y[rows], rows, [note]
 
 
 def describe_bad_rows(bad: Mapping[str, NDArray[np.bool_]]) -> str:
