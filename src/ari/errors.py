@@ -14,6 +14,8 @@ prints both without a stack trace.
     │   └── JournalError                    its journal is damaged in the middle
     ├── ExecutionError (RuntimeError)       a command cannot be run at all
     │   └── SandboxError                    it cannot be contained as asked
+    ├── BudgetExhausted (RuntimeError)      what may be spent is spent; nothing was asked for
+    ├── ReplayError (RuntimeError)          a study asks for what its recordings do not hold
     ├── EvaluationError (RuntimeError)      a node's result cannot be measured
     ├── ModelError (RuntimeError)            a model service cannot be reached
     ├── PaperError (RuntimeError)           a paper cannot be written, or prints what was not measured
@@ -76,6 +78,14 @@ class ExecutionError(AriError, RuntimeError):
 
 class SandboxError(ExecutionError):
     """A command cannot be contained as asked."""
+
+
+class BudgetExhausted(AriError, RuntimeError):  # noqa: N818 - the name of the state a run ends in
+    """What may be spent is spent; the call was not made."""
+
+
+class ReplayError(AriError, RuntimeError):
+    """A study that is replayed asks for what its recordings do not hold."""
 
 
 class EvaluationError(AriError, RuntimeError):

@@ -24,6 +24,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ari.errors import ConfigError
+from ari.formats.cost_trace import Price
 from ari.formats.jsonio import pointer
 from ari.formats.legacy import convert_settings
 from ari.formats.settings import secret_pointers
@@ -54,6 +55,9 @@ OTHER_VARIABLES: Final = frozenset({"ARI_CHECKPOINT_DIR", "ARI_PYTHON", "ARI_ROO
 _HTTP: Final = r"^https?://[^/]"
 MASK: Final = "********"
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+LIMITS: Final = ("max_calls", "max_tokens", "max_cost_usd", "max_wall_s")
+"""The settings that bound what a study may spend; see `ari.budget`."""
+
 _NUMBERS: Final = (
     "nodes",
     "parallel",
@@ -75,6 +79,7 @@ _NUMBERS: Final = (
     "model_timeout",
     "model_retries",
     "repairs",
+    *LIMITS,
 )
 
 
@@ -152,6 +157,13 @@ class Settings(BaseModel):
     sr_conversations: int = Field(2, ge=1, le=1000, description="conversations of each of them")
     sr_depth: int = Field(4, ge=1, le=1000, description="steps of each conversation")
     sr_samples: int = Field(2, ge=1, le=1000, description="replies asked for at each step")
+    max_calls: int | None = Field(None, ge=1, description="calls of models that the study may make")
+    max_tokens: int | None = Field(None, ge=1, description="tokens that the study may use, both ways")
+    max_cost_usd: float | None = Field(None, ge=0, description="US dollars that the study may spend")
+    max_wall_s: float | None = Field(None, gt=0, description="seconds that the search may take")
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="US dollars per million tokens, by model: input and output"
+    )
     hpc: Hpc = Field(default_factory=Hpc, description="batch scheduler")
     registries: tuple[Registry, ...] = Field((), description="registries for published bundles")
     web: bool = Field(False, description="whether literature services may be asked")
@@ -366,8 +378,8 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, list[str
 
 
 def _parse_text(variable: str, field: str, text: str) -> object:
-    """Read the text of a variable: JSON for the two structured settings, the text itself for the others."""
-    if field not in {"hpc", "registries"}:
+    """Read the text of a variable: JSON for the structured settings, the text itself for the others."""
+    if field not in {"hpc", "prices", "registries"}:
         return text.strip()
     try:
         return orjson.loads(text)
@@ -510,7 +522,8 @@ def _unusable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     for detail in error.errors(include_url=False):
         field = str(detail["loc"][0]) if detail["loc"] else "settings"
         place = ".".join(str(part) for part in detail["loc"]) or field
-        shown = MASK if is_secret_name(place) else repr(masked({"": detail["input"]})[""])
+        secret = is_secret_name(place) and place not in Settings.model_fields
+        shown = MASK if secret else repr(masked({"": detail["input"]})[""])
         reason = detail["msg"].removeprefix("Value error, ")
         lines.append(
             f"{place} is {shown[:200]} ({sources.get(field, 'settings')}): {reason[0].lower()}{reason[1:]}"

@@ -59,7 +59,11 @@ class NodeTask(BaseModel):
 
 
 class NodeOutcome(BaseModel):
-    """What came of a node, as the evaluator measured it."""
+    """What came of a node, as the evaluator measured it.
+
+    `exhausted` says that the budget ended the node's work before the node did; `unrecorded` that a replayed
+    node asked for what its recording does not hold.
+    """
 
     node_id: str
     status: Literal["completed", "errored"]
@@ -76,6 +80,8 @@ class NodeOutcome(BaseModel):
     error: str | None = None
     duration_s: float = 0.0
     work_used: int = 0
+    exhausted: str | None = None
+    unrecorded: str | None = None
 
 
 class Proposal(BaseModel):

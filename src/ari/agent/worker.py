@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ari.agent.models import key_mask
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.errors import AriError
+from ari.checkpoint import replay_source
+from ari.errors import AriError, BudgetExhausted, ReplayError
 from ari.execution.child import (
     announce,
     end_with_the_run,
@@ -66,6 +67,8 @@ def _guarded(task: NodeTask, records_dir: Path) -> NodeOutcome:
         return run_node(task)
     except MemoryError:
         return errored(task.node_id, "out of memory")
+    except ReplayError as error:
+        return errored(task.node_id, str(error)).model_copy(update={"unrecorded": error.message})
     except AriError as error:
         return errored(task.node_id, str(error))
     except Exception as error:  # noqa: BLE001 - one node's failure of any kind must never end the run
@@ -83,8 +86,9 @@ def errored(node_id: str, reason: str) -> NodeOutcome:
 
 def run_node(task: NodeTask) -> NodeOutcome:
     """Run a node's agent loop and measure what came of it."""
-    from ari.agent.loop import run_node_loop
+    from ari.agent.loop import LoopEnd, run_node_loop
     from ari.agent.models import resolve_model
+    from ari.agent.recording import ended_by
     from ari.agent.symbolic_driver import drive_symbolic_node, drives
     from ari.evaluation.evaluator import evaluate_node
     from ari.settings import OFFLINE
@@ -92,13 +96,26 @@ def run_node(task: NodeTask) -> NodeOutcome:
     session = build_session(task)
     records_dir = Path(task.checkpoint) / "records" / task.node_id
     model = resolve_model(task.model, checkpoint=Path(task.checkpoint), purpose=f"node {task.node_id}")
-    if drives(task):
-        end = drive_symbolic_node(session, model, records_dir)
-    else:
-        # What the offline researcher says, it says for good.
-        repairs = 0 if task.model == OFFLINE else task.repairs
-        end = asyncio.run(run_node_loop(session, model, records_dir, repairs=repairs))
-    return _with_words(evaluate_node(task), end)
+    try:
+        if drives(task):
+            end = drive_symbolic_node(session, model, records_dir)
+        else:
+            # What the offline researcher says, it says for good.
+            repairs = 0 if task.model == OFFLINE else task.repairs
+            end = asyncio.run(run_node_loop(session, model, records_dir, repairs=repairs))
+    except BudgetExhausted as error:  # what the node has done by now is measured all the same
+        end = LoopEnd(words=error.message)
+    except ReplayError as error:  # a command that was refused comes before the request that tells of it
+        raise session.runner.refusal or error from None
+    # Those who drive a model may have taken a refusal for the end of their work, or for a failed tool call.
+    refusal = session.runner.refusal or ended_by(model)
+    if isinstance(refusal, ReplayError):
+        raise refusal
+    outcome = _with_words(evaluate_node(task), end)
+    if not isinstance(refusal, BudgetExhausted):
+        return outcome
+    concerns = [*outcome.concerns, f"cut short: {refusal.message}"]
+    return outcome.model_copy(update={"exhausted": refusal.message, "concerns": concerns})
 
 
 def _with_words(outcome: NodeOutcome, end: LoopEnd) -> NodeOutcome:
@@ -116,18 +133,26 @@ def _with_words(outcome: NodeOutcome, end: LoopEnd) -> NodeOutcome:
 def build_session(task: NodeTask) -> NodeSession:
     """The reach of the node's tools: its folder, its runner, and its training data."""
     from ari.execution.limits import Limits
+    from ari.execution.replayed import ReplayedRunner
     from ari.execution.runner import Runner
     from ari.skills.session import NodeSession
 
     checkpoint = Path(task.checkpoint)
     work_dir = checkpoint / "experiments" / task.node_id
     records_dir = checkpoint / "records" / task.node_id
-    runner = Runner(
-        records_dir=records_dir,
-        work_dir=work_dir,
-        limits=Limits(wall_s=task.command_limit_s),
-        node_id=task.node_id,
-    )
+    limits = Limits(wall_s=task.command_limit_s)
+    source = replay_source(checkpoint)
+    if source is None:
+        runner = Runner(records_dir, work_dir, limits=limits, node_id=task.node_id)
+    else:
+        runner = ReplayedRunner(
+            records_dir,
+            work_dir,
+            source_records=source / "records" / task.node_id,
+            source_work_dir=source / "experiments" / task.node_id,
+            limits=limits,
+            node_id=task.node_id,
+        )
     symbolic = None
     if task.experiment.kind == "symbolic":
         from ari.evaluation.data import TRAIN, choose_inputs

@@ -6,7 +6,7 @@ from ari.checkpoint.findings import Finding
 from ari.checkpoint.migration import MigrationReport, migrate
 from ari.checkpoint.repairs import RepairReport, repair
 from ari.checkpoint.state import NodeState, RunState, StageState
-from ari.checkpoint.store import Checkpoint
+from ari.checkpoint.store import Checkpoint, replay_source
 from ari.checkpoint.validation import validate
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "StageState",
     "migrate",
     "repair",
+    "replay_source",
     "validate",
 ]

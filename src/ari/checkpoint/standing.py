@@ -58,11 +58,13 @@ def holder(checkpoint: Path) -> str | None:
 
 
 def run_state(checkpoint: Checkpoint) -> str:
-    """Say in a word how a run stands: running, finished, interrupted, stopped, or recorded."""
+    """Say how a run stands: running, finished, budget exhausted, interrupted, stopped, or recorded."""
+    from ari.budget.tally import EXHAUSTED
+
     if holder(checkpoint.path):
         return "running"
     if not checkpoint.state.last_seq:
         return "recorded"  # tree files without a journal, written by another tool
     if checkpoint.state.finished is not None:
-        return "finished"
+        return EXHAUSTED if checkpoint.state.finished.startswith(EXHAUSTED) else "finished"
     return "interrupted" if checkpoint.state.interrupted is not None else "stopped"

@@ -116,7 +116,7 @@ class RunState:
         goal: The experiment's goal.
         primary_metric: The metric it is about.
         higher_is_better: Its direction.
-        settings: The settings it was started with.
+        settings: The settings it was started with, and those it was resumed with since.
         nodes: Id to node, in order of creation.
         root_node_id: The node without a parent.
         decisions: The stagnation rule's decisions, as in `lineage_decisions.jsonl`.
@@ -234,6 +234,7 @@ _CHECKS: dict[str, Callable[[RunState, dict[str, Any]], None]] = {
     "node_created": _check_created,
     "node_started": _check_started,
     "node_finished": _check_finished,
+    "node_paused": _check_finished,
     "node_evaluated": _check_node,
     "node_state": _check_node,
     "lineage_decision": _check_node,
@@ -281,6 +282,12 @@ def _node_started(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
     node.status = "running"
     node.attempt = event.get("attempt", node.attempt + 1)
     node.started_at = event.get("started_at") or event["ts"]
+    return (node.id,)
+
+
+def _node_paused(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
+    node = state.nodes[event["node_id"]]
+    node.status = "pending"
     return (node.id,)
 
 
@@ -372,8 +379,9 @@ def _run_interrupted(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _run_resumed(state: RunState, _event: dict[str, Any]) -> tuple[str, ...]:
+def _run_resumed(state: RunState, event: dict[str, Any]) -> tuple[str, ...]:
     state.session += 1
+    state.settings = {**state.settings, **event.get("settings", {})}
     state.interrupted = state.finished = None
     return ()
 
@@ -393,6 +401,7 @@ _FOLDS: dict[str, Callable[[RunState, dict[str, Any]], tuple[str, ...]]] = {
     "node_created": _node_created,
     "node_started": _node_started,
     "node_finished": _node_finished,
+    "node_paused": _node_paused,
     "node_evaluated": _node_evaluated,
     "node_state": _node_state,
     "lineage_decision": _lineage_decision,

@@ -43,6 +43,20 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def replay_source(path: Path) -> Path | None:
+    """The study whose recordings answer in this one, which is its replay; None for a study of its own.
+
+    Args:
+        path: A checkpoint.
+
+    Raises:
+        FormatError: If its `meta.json` cannot be read.
+    """
+    file = path / META_NAME
+    recorded = Meta.read(file).replay_of if file.exists() else None
+    return None if recorded is None else Path(recorded)
+
+
 class Checkpoint:
     """One checkpoint directory. Made by `create` and `open`, not directly.
 

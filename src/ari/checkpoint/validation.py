@@ -25,7 +25,9 @@ from ari.checkpoint.tree_checks import check_ancestors, check_node_files, check_
 from ari.errors import CheckpointError, FormatError
 from ari.formats import legacy
 from ari.formats.base import problems
+from ari.formats.cost_trace import cost_problems
 from ari.formats.evaluation_criteria import EvaluationCriteria
+from ari.formats.exchanges import Exchange
 from ari.formats.idea import Ideas
 from ari.formats.jsonio import Json, pointer
 from ari.formats.lineage_decisions import LineageDecision
@@ -76,6 +78,8 @@ def validate(path: Path) -> list[Finding]:
     _check_secrets(study)
     _check_decisions(study)
     _check_memory(study)
+    _check_costs(study)
+    _check_exchanges(study)
     check_evidence(study)
     _check_rest(study)
     return study.findings
@@ -170,6 +174,18 @@ def _check_memory(study: Study) -> None:
     for line in access:
         where = f"line {line.number} /node_id"
         study.require_node("memory_access.jsonl", where, line.document.get("node_id"))
+
+
+def _check_costs(study: Study) -> None:
+    for line in study.check_lines("cost_trace.jsonl", cost_problems):
+        study.require_node("cost_trace.jsonl", f"line {line.number} /node_id", line.document.get("node_id"))
+
+
+def _check_exchanges(study: Study) -> None:
+    for path in sorted(study.directory.glob("records/*/exchanges.jsonl")):
+        study.check_lines(
+            path.relative_to(study.directory).as_posix(), lambda document: problems(Exchange, document)
+        )
 
 
 def _check_records(study: Study, file: str, data: bytes | None) -> None:

@@ -96,6 +96,41 @@ def open_checkpoint(given: Path | None, *, quiet: bool = False) -> Checkpoint:
     return opened
 
 
+def spending(checkpoint: Path) -> dict[str, Any] | None:
+    """What a study has spent and may spend, in JSON types; None when it keeps no accounts."""
+    from ari.budget import read_tally
+
+    tally = read_tally(checkpoint)
+    if tally is None:
+        return None
+    limits = tally.limits
+    return {
+        "calls": {"spent": tally.calls, "limit": limits.max_calls},
+        "tokens": {"spent": tally.tokens, "limit": limits.max_tokens},
+        "cost_usd": {"spent": round(tally.cost_usd, 6), "limit": limits.max_cost_usd},
+        "wall_s": {"spent": round(tally.wall_s, 1), "limit": limits.max_wall_s},
+        "unpriced_models": sorted(tally.unpriced),
+        "counted_as_reserved": len(tally.unreported) + len(tally.open),
+    }
+
+
+def spending_lines(spent: dict[str, Any]) -> list[str]:
+    """What `spending` says, for people: one line of sums, and one for each thing to know about them."""
+    units = {"calls": "calls", "tokens": "tokens", "cost_usd": "US dollars", "wall_s": "s"}
+    parts = []
+    for name, unit in units.items():
+        amount, limit = spent[name]["spent"], spent[name]["limit"]
+        parts.append(f"{amount:,} {unit}" if limit is None else f"{amount:,} of {limit:,} {unit}")
+    lines = [", ".join(parts)]
+    if spent["unpriced_models"]:
+        lines.append(f"without the money of {', '.join(spent['unpriced_models'])}: the price is not known")
+    if spent["counted_as_reserved"]:
+        lines.append(
+            f"{spent['counted_as_reserved']} calls did not report what they used and count as reserved"
+        )
+    return lines
+
+
 def number(value: object) -> str:
     """Show a metric: six significant digits, more where that would round to 1; `null` for none."""
     if value is None:

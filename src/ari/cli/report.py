@@ -5,7 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ari.cli.common import duration, node_document, note, number, print_json
+from ari.cli.common import (
+    duration,
+    node_document,
+    note,
+    number,
+    print_json,
+    spending,
+    spending_lines,
+)
 
 if TYPE_CHECKING:
     from ari.orchestrator.study import StudyResult
@@ -21,7 +29,8 @@ def conclude(result: StudyResult, *, paper: bool, as_json: bool, quiet: bool) ->
         quiet: The formula (or the best metric) and the checkpoint only.
 
     Returns:
-        Exit status: 0 with a result and every stage done, 1 otherwise, 130 when interrupted.
+        Exit status: 0 with a result and every stage done, 1 otherwise (also when the budget is exhausted),
+        130 when interrupted.
     """
     from ari.cli import paper as stages
 
@@ -41,7 +50,7 @@ def conclude(result: StudyResult, *, paper: bool, as_json: bool, quiet: bool) ->
         print("\n".join([*(stages.lines(ended) if ended is not None else []), *outlook(result)]))
     if result.interrupted:
         return 130
-    if result.best is None:
+    if result.best is None or result.exhausted:
         return 1
     return stages.status(ended) if ended is not None else 0
 
@@ -52,6 +61,8 @@ def document(result: StudyResult) -> dict[str, Any]:
         "checkpoint": str(result.checkpoint),
         "reason": result.reason,
         "interrupted": result.interrupted,
+        "exhausted": result.exhausted,
+        "spending": spending(result.checkpoint),
         "goal": result.goal,
         "primary_metric": result.primary_metric,
         "higher_is_better": result.higher_is_better,
@@ -69,10 +80,12 @@ def document(result: StudyResult) -> dict[str, Any]:
 
 def found(result: StudyResult) -> list[str]:
     """Compose what the search found, for people."""
-    ended = "Stopped" if result.interrupted else "Finished"
+    ended = "Stopped" if result.interrupted or result.exhausted else "Finished"
+    spent = spending(result.checkpoint)
     text = [
         "",
         f"{ended} after {duration(result.seconds)}: {result.reason}",
+        *(f"Spent: {line}" for line in (spending_lines(spent) if spent is not None else [])),
     ]
     if result.best is None:
         text += ["", "No experiment gave a result that counts."]
@@ -136,12 +149,21 @@ def next_steps(result: StudyResult) -> list[tuple[str, str]]:
     steps = []
     if result.interrupted:
         steps.append((f"ari resume {where}", "go on from here"))
+    if result.exhausted:
+        steps.append((f"ari resume {where} {_larger(result)}", "go on with a larger budget"))
     steps.append((f"ari status {where}", "the whole tree"))
     if result.best is not None:
         steps.append((f"ari show best {where}", "everything about the best node"))
         steps.append((f"ari validate {where}", "check the checkpoint"))
     else:
         steps.append((f"ari show root {where}", "what the first experiment did, and why it failed"))
-    if not result.interrupted:
+    if not (result.interrupted or result.exhausted):
         steps.append((f"ari resume {where} --nodes N", "carry the search further"))
     return steps
+
+
+def _larger(result: StudyResult) -> str:
+    """The option that raises what was spent to the end."""
+    options = {"calls": "--max-calls", "tokens": "--max-tokens", "dollars": "--max-cost-usd"}
+    word = next((word for word in options if word in result.reason), None)
+    return f"{options[word] if word else '--max-wall-s'} N"

@@ -23,6 +23,18 @@ IdeasOption = Annotated[
     str,
     typer.Option("--ideas", metavar="0,2", help="Which of its ideas to hand down; default: its present one."),
 ]
+MaxCallsOption = Annotated[
+    int | None, typer.Option("--max-calls", help="Calls of models that the study may make.")
+]
+MaxTokensOption = Annotated[
+    int | None, typer.Option("--max-tokens", help="Tokens that the study may use, both ways.")
+]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost-usd", help="US dollars that the study may spend.")
+]
+MaxWallOption = Annotated[
+    float | None, typer.Option("--max-wall-s", help="Seconds that the search may take.")
+]
 PaperOption = Annotated[
     bool, typer.Option("--paper/--no-paper", help="Whether to go on into the stages after the search.")
 ]
@@ -47,6 +59,10 @@ def run(
     node_time: Annotated[
         float | None, typer.Option("--node-time", help="Seconds one experiment may take.")
     ] = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost_usd: MaxCostOption = None,
+    max_wall_s: MaxWallOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The new checkpoint; default: ./runs/<title>-<number>."),
@@ -61,7 +77,8 @@ def run(
 
     The stages of workflow.yaml follow: science data, figures, paper.
 
-    Ctrl-C stops it cleanly; `ari resume` goes on.
+    Ctrl-C stops it cleanly; `ari resume` goes on. So it does when a --max-… is reached, which ends the run as
+    `budget exhausted` with what it has found (exit status 1).
     """
     from ari import settings
     from ari.cli.live import watch
@@ -71,7 +88,20 @@ def run(
     from ari.pipeline.yaml_loader import load_workflow, preflight, workflow_file
 
     path = experiment / "experiment.md" if experiment.is_dir() else experiment
-    chosen = {"nodes": nodes, "parallel": parallel, "seed": seed, "model": model, "node_time": node_time}
+    limits = {
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "max_cost_usd": max_cost_usd,
+        "max_wall_s": max_wall_s,
+    }
+    chosen = {
+        "nodes": nodes,
+        "parallel": parallel,
+        "seed": seed,
+        "model": model,
+        "node_time": node_time,
+        **limits,
+    }
     budget = settings.load(output, options=chosen).settings.nodes
     study = parse_experiment(read_experiment_text(path), folder=path.parent, name=str(path))
     if paper:
@@ -87,6 +117,10 @@ def run(
         node_time=node_time,
         parent=checkpoint_path(parent) if parent is not None else None,
         ideas=_positions(ideas, parent),
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        max_cost_usd=max_cost_usd,
+        max_wall_s=max_wall_s,
     )
     with watch(study.title, budget, silent=quiet or as_json) as on_event:
         result = start(options, on_event=on_event)

@@ -66,14 +66,18 @@ def best_id(checkpoint: Checkpoint) -> str | None:
 
 def summary(checkpoint: Checkpoint) -> list[str]:
     """Compose the lines above the tree."""
+    from ari.budget import EXHAUSTED
     from ari.checkpoint.standing import holder, run_state
+    from ari.cli.common import spending, spending_lines
 
     state = checkpoint.state
+    spent = spending(checkpoint.path)
     best = checkpoint.nodes.get(best_id(checkpoint) or "")
     counts = ", ".join(f"{count} {name}" for name, count in sorted(checkpoint.status_counts.items()))
     how = run_state(checkpoint)
     why = {
         "finished": state.finished,
+        EXHAUSTED: (state.finished or "").removeprefix(f"{EXHAUSTED}: "),
         "interrupted": state.interrupted,
         "running": holder(checkpoint.path),
     }.get(how)
@@ -96,6 +100,7 @@ def summary(checkpoint: Checkpoint) -> list[str]:
         lines.append(
             f"best        {best.id}  {state.primary_metric} = {value}  score {number(float(best.score))}"
         )
+    lines += [f"spent       {line}" for line in (spending_lines(spent) if spent is not None else [])]
     lines += [f"decision    {item['decision']}: {item.get('rationale', '')}" for item in state.decisions]
     return lines
 
@@ -117,6 +122,7 @@ def _print_tree(checkpoint: Checkpoint, limit: int | None) -> None:
 def document(checkpoint: Checkpoint) -> dict[str, Any]:
     """Turn the state of a run into JSON types: the summary and, for each node, what `tree.json` holds."""
     from ari.checkpoint.standing import run_state
+    from ari.cli.common import spending
     from ari.formats.jsonio import encode_metrics
 
     state = checkpoint.state
@@ -133,6 +139,7 @@ def document(checkpoint: Checkpoint) -> dict[str, Any]:
         "status_counts": checkpoint.status_counts,
         "max_depth": checkpoint.max_depth,
         "decisions": list(state.decisions),
+        "spending": spending(checkpoint.path),
         "warnings": list(checkpoint.warnings),
         "nodes": {
             node.id: {

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from ari.errors import ExecutionError
+from ari.errors import ExecutionError, ReplayError
 from ari.execution import records, workdir
 from ari.execution.environment import child_environment, fingerprint
 from ari.execution.limits import Limits
@@ -81,6 +81,9 @@ class Runner:
         env: Variables added to the clean environment.
         sandbox: How to contain commands; default: what `detect()` finds.
 
+    Attributes:
+        refusal: Why a command was not run that is to be replayed; None where commands are really run.
+
     Raises:
         ExecutionError: If the folders are not as described.
     """
@@ -116,6 +119,7 @@ class Runner:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._cancelled = threading.Event()
+        self.refusal: ReplayError | None = None
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

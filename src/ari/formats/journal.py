@@ -85,6 +85,14 @@ class NodeFinished(Event):
     completed_at: str | None = None
 
 
+class NodePaused(Event):
+    """A node was cut short before it had a result, and is pending again; a resumed run goes on with it."""
+
+    event: Literal["node_paused"]
+    node_id: str
+    reason: str
+
+
 class NodeEvaluated(Event):
     """A finished node has been measured once more (sealed rows, repeats); the metrics are merged."""
 
@@ -165,10 +173,11 @@ class RunInterrupted(Event):
 
 
 class RunResumed(Event):
-    """Another process went on with the run."""
+    """Another process went on with the run; `settings` are those that are no longer as at its beginning."""
 
     event: Literal["run_resumed"]
     pid: int
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class RunFinished(Event):
@@ -192,6 +201,7 @@ EVENT_MODELS: dict[str, type[Event]] = {
     "node_created": NodeCreated,
     "node_started": NodeStarted,
     "node_finished": NodeFinished,
+    "node_paused": NodePaused,
     "node_evaluated": NodeEvaluated,
     "node_state": NodeSearchState,
     "lineage_decision": LineageDecided,

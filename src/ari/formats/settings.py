@@ -28,6 +28,14 @@ _SECRET_VALUE = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s+\S{8,}|^[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@"
 )
 
+_SECRET_TEXT = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,}"
+    r"|hf_[A-Za-z0-9]{20,}|glpat-[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+    r"|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
+)
+HIDDEN = "********"
+"""Stands in place of a secret."""
+
 
 class Hpc(FormatModel):
     """Where batch jobs go."""
@@ -107,3 +115,21 @@ def require_no_secrets(document: Mapping[str, Any], *, source: str) -> None:
             f"{source} would hold a secret at {', '.join(found)}",
             cure="Put it into .env (or the environment) and name the variable here, e.g. token_env.",
         )
+
+
+def without_secret_texts(document: Json) -> Json:
+    """Copy a JSON value with every text that looks like a secret replaced, whatever its key.
+
+    Args:
+        document: Any JSON value.
+
+    Returns:
+        The copy; keys are kept.
+    """
+    if isinstance(document, Mapping):
+        return {key: without_secret_texts(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [without_secret_texts(value) for value in document]
+    if isinstance(document, str):
+        return _SECRET_TEXT.sub(HIDDEN, document)
+    return document

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ari.checkpoint import replay_source
 from ari.errors import LiteratureError
 from ari.literature.fetching import Cache, Fetcher, Service, default_folder
 from ari.literature.papers import Paper, brought_together
@@ -125,13 +126,15 @@ def open_library(
     Args:
         settings: `web` turns it on; the services' addresses.
         environment: May hold the key for Semantic Scholar and the address that Crossref asks for.
-        checkpoint: A study, which keeps its own answers; without one they go to the user's cache.
+        checkpoint: A study, which keeps its own answers; without one they go to the user's cache. A replayed
+            study asks nobody: the answers that its original kept are all there is.
     """
+    replayed = checkpoint is not None and replay_source(checkpoint) is not None
     return Library(
         Fetcher(
             services_of(settings, environment),
             Cache(checkpoint / CACHE if checkpoint is not None else default_folder(environment)),
-            online=settings.web,
+            online=settings.web and not replayed,
         )
     )
 

@@ -17,6 +17,7 @@ from ari.agent import prompts
 from ari.agent.ideas import DataProfile
 from ari.agent.models import check_model
 from ari.agent.models.preflight import verify_model
+from ari.budget import SearchBudget
 from ari.checkpoint import Checkpoint
 from ari.checkpoint.files import atomic_write
 from ari.checkpoint.store import file_sha256
@@ -212,6 +213,7 @@ def _set_up(
     atomic_write(path / "settings.json", strict_dumps(settings.to_document(), indent=True))
     meta["prompts"] = prompts.install(path, source.parent)
     survey = survey_of(text, source.parent)
+    SearchBudget(path, settings).put_in_force()  # the ideas may be asked for already
     ideas = _ideas(path, experiment, profile, settings, survey=survey, inherited=inherited)
     warnings = (*warnings, *ideas.get("concerns", ()))
     atomic_write(path / "experiment.md", text.encode("utf-8"))

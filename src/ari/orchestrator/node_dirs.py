@@ -23,6 +23,10 @@ INPUTS = "inputs"
 
 REPORT = "node_report.json"
 SEEDED = "seeded.json"
+EXCHANGES = "exchanges.jsonl"
+LEFT = ("trace.jsonl", "run_record.json")
+"""Records from which a node is shown that left no outcome."""
+
 RESULT_FILES = ("results*.json", "formula.json", "front.json", REPORT)
 """Files that are results: a child never inherits them, so it cannot pass them off as its own."""
 
@@ -51,6 +55,8 @@ def records_dir(checkpoint: Path, node_id: str) -> Path:
 def prepare(checkpoint: Path, node_id: str, parent_id: str | None, *, written_sources: bool = False) -> None:
     """Make the node's folders afresh and seed the work_dir; what an unfinished attempt left is removed.
 
+    Only the answers of models stay: they have been paid for, and the same question gets them again.
+
     Args:
         checkpoint: The study.
         node_id: The node.
@@ -61,10 +67,12 @@ def prepare(checkpoint: Path, node_id: str, parent_id: str | None, *, written_so
     from ari.execution.workdir import seed_from_parent, snapshot
 
     target, records = work_dir(checkpoint, node_id), records_dir(checkpoint, node_id)
-    for directory in (target, records):
-        if directory.exists():
-            shutil.rmtree(directory)
-    records.mkdir(parents=True)
+    if target.exists():
+        shutil.rmtree(target)
+    records.mkdir(parents=True, exist_ok=True)
+    for item in records.iterdir():
+        if item.name != EXCHANGES:
+            shutil.rmtree(item) if item.is_dir() else item.unlink()
     source = checkpoint / INPUTS if parent_id is None else work_dir(checkpoint, parent_id)
     if source.is_dir():
         outputs = () if parent_id is None else _outputs(load(records_dir(checkpoint, parent_id)).runs)

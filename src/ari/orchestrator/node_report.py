@@ -97,19 +97,23 @@ def _role(path: str) -> str:
 
 
 def read_relative(checkpoint: Path, node: NodeState) -> Relative:
-    """What is known of a node: from its report if it has finished, else from its plan alone."""
-    submission: dict[str, Any] = {}
+    """What is known of a node: from its report if it has finished, else from its plan alone.
+
+    The metrics are those that were measured when it ended. What was added at the end of a study that is
+    carried further, the sealed rows above all, is not for those who plan.
+    """
+    report: dict[str, Any] = {}
     path = node_dirs.work_dir(checkpoint, node.id) / node_dirs.REPORT
     if node.finished and path.is_file():
-        submission = json.loads(path.read_bytes()).get("submission", {})
+        report = json.loads(path.read_bytes())
     return Relative(
         node_id=node.id,
         label=node.raw_label or node.label,
         status=node.status,
         score=node.score,
-        metrics=node.metrics,
+        metrics=report.get("metrics", {}) if node.finished else {},
         plan=node.plan,
-        submission=submission,
+        submission=report.get("submission", {}),
         summary=node.eval_summary or "",
         error=node.error,
     )

@@ -21,10 +21,12 @@ import orjson
 from ari.agent import prompts
 from ari.agent.models.preflight import verify_model
 from ari.agent.task import NodeOutcome, NodeTask
-from ari.checkpoint import Checkpoint, NodeState
+from ari.agent.worker import errored
+from ari.budget import EXHAUSTED, SearchBudget, check_prices
+from ari.checkpoint import Checkpoint, NodeState, replay_source
 from ari.checkpoint.readers import is_checkpoint
 from ari.checkpoint.store import utc_now
-from ari.errors import AriError, CheckpointError
+from ari.errors import AriError, BudgetExhausted, CheckpointError, ReplayError
 from ari.execution.child import wait_until_alone
 from ari.execution.signals import stop_on_signals
 from ari.formats.lineage_decisions import ChildPlan
@@ -39,14 +41,16 @@ from ari.orchestrator.fanout import pending_children, plan_children, plan_of_fin
 from ari.orchestrator.lineage_decision import LineageDecision, StagnationRule
 from ari.orchestrator.node_report import build_report, read_relative
 from ari.orchestrator.planning import PlannedNode, Planner, ancestors_of, node_id, search_view
+from ari.orchestrator.sessions import Session
 from ari.orchestrator.tasks import node_task
 from ari.orchestrator.workers import WorkerPool, read_outcome, warm_up
 from ari.pipeline.experiment_spec import Experiment
-from ari.settings import OFFLINE, Settings, load
+from ari.settings import LIMITS, OFFLINE, Settings, load
 
 EventListener = Callable[[Mapping[str, Any], Checkpoint], None]
 
 TICK_S = 0.5
+_OPTIONS = ("nodes", "parallel", "seed", "model", "node_time", *LIMITS)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,10 @@ class RunOptions:
         parent: Checkpoint of the study that this is a sub-experiment of. Its settings are those that count
             where nothing else is said.
         ideas: Positions of the parent's ideas that are handed down; None for the selected one.
+        max_calls: Calls of models that the study may make.
+        max_tokens: Tokens that it may use.
+        max_cost_usd: US dollars that it may spend.
+        max_wall_s: Seconds that the search may take.
     """
 
     experiment: Path
@@ -75,6 +83,10 @@ class RunOptions:
     node_time: float | None = None
     parent: Path | None = None
     ideas: tuple[int, ...] | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_wall_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,7 @@ class StudyResult:
         warnings: What the user should know.
         seconds: Wall time of this process.
         interrupted: Whether it was asked to stop.
+        exhausted: Whether it ended because what may be spent is spent.
         parameters: The best configuration of a command study.
         root_value: The root's value of the primary metric, where the search began.
         ceiling: The measured maximum of the primary metric at the best node.
@@ -111,6 +124,7 @@ class StudyResult:
     warnings: list[str]
     seconds: float
     interrupted: bool
+    exhausted: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     root_value: float | None = None
     ceiling: float | None = None
@@ -127,7 +141,7 @@ def start(options: RunOptions, *, on_event: EventListener | None = None) -> Stud
 
 
 def _begin(options: RunOptions, stop: threading.Event, on_event: EventListener | None) -> StudyResult:
-    given = {name: getattr(options, name) for name in ("nodes", "parallel", "seed", "model", "node_time")}
+    given = {name: getattr(options, name) for name in _OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
     output, inherited = options.output, None
     if options.parent is not None:
@@ -135,6 +149,7 @@ def _begin(options: RunOptions, stop: threading.Event, on_event: EventListener |
         inherited = inherit(options.parent, experiment=options.experiment, ideas=options.ideas)
         output = output or child_output(options.parent)
     settings = load(options=given).settings
+    notes = _check_budget(settings)
     parallel_given = options.parallel is not None or options.parent is not None
     warm_up(settings.model)
     prepared = create_study(
@@ -149,7 +164,7 @@ def _begin(options: RunOptions, stop: threading.Event, on_event: EventListener |
             stop=stop,
             on_event=on_event,
         )
-        study.warnings.extend(prepared.warnings)
+        study.warnings.extend([*prepared.warnings, *notes])
         return study.run()
 
 
@@ -158,6 +173,7 @@ def resume(
     *,
     nodes: int | None = None,
     parallel: int | None = None,
+    limits: Mapping[str, float | None] | None = None,
     on_event: EventListener | None = None,
 ) -> StudyResult:
     """Go on with a study.
@@ -166,13 +182,14 @@ def resume(
         path: The checkpoint.
         nodes: A larger number of nodes than the study was begun with.
         parallel: How many nodes to run at a time.
+        limits: What may be spent from now on, by the names of `ari.settings.LIMITS`; None: as before.
         on_event: Told of every event.
 
     Raises:
         CheckpointError: When it cannot be opened, or its data are no longer those it was begun with.
     """
     with stop_on_signals() as stop:
-        return _go_on(path, stop, on_event, nodes=nodes, parallel=parallel)
+        return _go_on(path, stop, on_event, nodes=nodes, parallel=parallel, limits=limits)
 
 
 def _go_on(
@@ -182,25 +199,63 @@ def _go_on(
     *,
     nodes: int | None = None,
     parallel: int | None = None,
+    limits: Mapping[str, float | None] | None = None,
 ) -> StudyResult:
     with Checkpoint.open(path, read_only=False) as checkpoint:
+        if (source := replay_source(checkpoint.path)) is not None:
+            raise CheckpointError(
+                f"{checkpoint.path} is a replay of {source}, which cannot be gone on with",
+                cure=f"Go on with the study itself, or replay it once more: ari replay {source}",
+            )
         warm_up(str(checkpoint.state.settings.get("model", OFFLINE)))
         checkpoint.verify_data_hashes(checkpoint.path)
         prompts.verify(checkpoint.path, checkpoint.meta.prompts)
         _verify_source(checkpoint)
         document = dict(checkpoint.state.settings)
         experiment = Experiment.model_validate(document.pop("experiment"))
-        given = {
-            name: value for name, value in (("nodes", nodes), ("parallel", parallel)) if value is not None
-        }
-        settings = load(checkpoint.path, options=document | given)
+        document.pop("prices", None)  # the settings.json of the checkpoint is where they are mended
+        asked = {"nodes": nodes, "parallel": parallel, **(limits or {})}
+        given = {name: value for name, value in asked.items() if value is not None}
+        settings = load(checkpoint.path, options=document | given).settings
         ideas = orjson.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
-        study = Study(checkpoint, experiment, ideas, settings.settings, stop=stop, on_event=on_event)
-        if checkpoint.state.finished is not None and (nodes or 0) <= len(checkpoint.nodes):
-            study.warnings.append("the study had already ended; nothing was left to do")
-            return study.result(checkpoint.state.finished, interrupted=False)
-        verify_model(settings.settings.model, checkpoint=checkpoint.path)
-        return study.run(resumed=True)
+        study = Study(checkpoint, experiment, ideas, settings, stop=stop, on_event=on_event)
+        study.warnings.extend(_check_budget(settings))
+        ended = checkpoint.state.finished
+        if ended is not None and not study.can_go_on(ended, more_nodes=nodes):
+            return study.result(ended, interrupted=False)
+        verify_model(settings.model, checkpoint=checkpoint.path)
+        return study.run(resumed=given)
+
+
+def replay_session(
+    checkpoint: Checkpoint,
+    session: Session,
+    *,
+    stop: threading.Event,
+    on_event: EventListener | None = None,
+) -> StudyResult:
+    """Run a study, or go on with it, up to the end that a recorded session of it came to.
+
+    Args:
+        checkpoint: The replay, whose `meta.json` names the recorded study.
+        session: What is known of the recorded session.
+        stop: Set when the replay is to stop.
+        on_event: Told of every event.
+
+    Raises:
+        ReplayError: When it asks for what is not recorded.
+    """
+    document = dict(session.settings)
+    experiment = Experiment.model_validate(document.pop("experiment"))
+    ideas = orjson.loads((checkpoint.path / "idea.json").read_bytes())["ideas"]
+    settings = Settings.model_validate(document)
+    study = Study(checkpoint, experiment, ideas, settings, stop=stop, on_event=on_event, recorded=session)
+    return study.run(resumed=session.changed)
+
+
+def _check_budget(settings: Settings) -> list[str]:
+    """Refuse a budget that cannot be kept; say which price is not known."""
+    return check_prices(settings.model, own=settings.prices, max_cost_usd=settings.max_cost_usd)
 
 
 def _verify_source(checkpoint: Checkpoint) -> None:
@@ -233,8 +288,10 @@ class Study:
         *,
         stop: threading.Event,
         on_event: EventListener | None = None,
+        recorded: Session | None = None,
     ) -> None:
         self.checkpoint = checkpoint
+        self._recorded = recorded
         self.experiment = experiment
         self.settings = settings
         self.warnings: list[str] = list(checkpoint.warnings)
@@ -243,6 +300,7 @@ class Study:
         self._memory = open_memory(checkpoint.path)
         self._stop = stop
         self._ending: str | None = None
+        self._budget = SearchBudget(checkpoint.path, settings, keep=recorded is None)
         self._limits = SearchLimits(max_nodes=settings.nodes, max_depth=settings.max_depth)
         self._planner = Planner(
             experiment=experiment,
@@ -264,14 +322,35 @@ class Study:
         self._barren: set[str] = set()
         self._pool = WorkerPool(min(settings.parallel, settings.lookahead))
 
-    def run(self, *, resumed: bool = False) -> StudyResult:
-        """Run to the end, or until asked to stop."""
+    def can_go_on(self, ended: str, *, more_nodes: int | None) -> bool:
+        """Say whether a study that has ended can be carried further, and warn when it cannot."""
+        if ended.startswith(EXHAUSTED):
+            spent = self._budget.look()
+            if spent is not None:
+                self.warnings.append(f"nothing was done: {spent}; a larger budget is needed to go on")
+            return spent is None
+        if (more_nodes or 0) > len(self.checkpoint.nodes):
+            return True
+        self.warnings.append("the study had already ended; nothing was left to do")
+        return False
+
+    def run(self, *, resumed: Mapping[str, Any] | None = None) -> StudyResult:
+        """Run to the end, until asked to stop, or until the budget is spent.
+
+        Args:
+            resumed: For a study that is gone on with, the settings that are other than before.
+        """
         try:
-            if resumed:
-                self._take_up()
+            self._budget.begin()
+            if resumed is not None:
+                self._take_up(resumed)
             self._search()
         finally:
             self._pool.close()
+            self._budget.end()
+        if self._recorded is not None and self._recorded.exhausted:
+            self._budget.spent = self._recorded.reason
+        self._pause_unfinished()
         if self._stop.is_set():
             self._append("run_interrupted", reason="asked to stop")
             return self.result("interrupted", interrupted=True)
@@ -279,14 +358,14 @@ class Study:
 
     # ------------------------------------------------------------------------------------------ the search
 
-    def _take_up(self) -> None:
+    def _take_up(self, settings: Mapping[str, Any]) -> None:
         """After a kill: keep what nodes had finished measuring, make the others pending again."""
         wait_until_alone(self.checkpoint.path)
-        self._append("run_resumed", pid=os.getpid())
+        self._append("run_resumed", pid=os.getpid(), settings=dict(settings))
         for node in list(self.checkpoint.nodes.values()):
             if node.status == "running":
                 outcome = read_outcome(self._task(node))
-                if outcome is not None and not outcome.error:
+                if outcome is not None and not outcome.error and not outcome.exhausted:
                     self._record(outcome)
         self._remember([node for node in self.checkpoint.nodes.values() if node.finished])
         terminated = [d for d in self.checkpoint.state.decisions if d["decision"] == "terminate"]
@@ -295,22 +374,45 @@ class Study:
 
     def _search(self) -> None:
         while not self._stop.is_set():
+            if self._budget.out_of_time():
+                return
             self._plan()
-            self._launch()
-            if not self._pool.running:
+            ended = self._launch()
+            if not self._pool.running and not ended:
                 return
             for outcome in self._pool.finished(TICK_S):
-                self._record(outcome)
+                self._take_in(outcome)
             self._tick()
 
+    def _take_in(self, outcome: NodeOutcome) -> None:
+        """Record what a node came to; one that the budget cut short without a result is left for later."""
+        if outcome.unrecorded:
+            raise ReplayError(outcome.unrecorded)
+        if outcome.exhausted and self._recorded is None:
+            self._budget.spent = outcome.exhausted
+        if not outcome.exhausted or outcome.has_real_data:
+            self._record(outcome)
+
+    def _pause_unfinished(self) -> None:
+        """Nodes that the budget cut short are pending again."""
+        for node in list(self.checkpoint.nodes.values()) if self._budget.spent else ():
+            if node.status == "running":
+                self._append("node_paused", node_id=node.id, reason=self._budget.spent)
+
     def _plan(self) -> None:
-        while self._ending is None and not self._stop.is_set():
+        while self._ending is None and self._budget.spent is None and not self._stop.is_set():
             if self._children():
                 if any(not node.finished for node in self.checkpoint.nodes.values()):
                     return  # they end first; a child has the machine to itself
                 self._run_children()
                 continue
-            plan = self._planner.next(self.checkpoint)
+            if self._recorded is not None and not self._recorded.planned(len(self.checkpoint.nodes)):
+                return
+            try:
+                plan = self._planner.next(self.checkpoint)
+            except BudgetExhausted as error:
+                self._budget.spent = error.message
+                return
             if plan.decision is not None:
                 self._decide(plan.decision)
             if plan.node is not None:
@@ -323,7 +425,10 @@ class Study:
         told: dict[str, Any] = {} if decision.by == "rule" else {"by": decision.by}
         if decision.idea_indices:
             left = self._limits.max_nodes - order
-            children = plan_children(self.checkpoint.path, decision.idea_indices, left=left)
+            if self._recorded is None:
+                children = plan_children(self.checkpoint.path, decision.idea_indices, left=left)
+            else:
+                children = self._recorded.children_of(order)
             told["children"] = [child.model_dump() for child in children]
         self._append(
             "lineage_decision",
@@ -356,23 +461,29 @@ class Study:
     def _run_children(self) -> None:
         """Run every child of the fanout that has not been run, and take over what it found."""
         for child in self._children():
-            result = self._run_child(child)
-            if self._stop.is_set():
-                return
-            plan = None if result is None else plan_of_finding(child, result)
+            if self._recorded is not None:
+                plan = self._recorded.findings.get(child.name)
+            else:
+                result = self._run_child(child)
+                if result is not None and result.exhausted:
+                    self._budget.spent = result.reason
+                if self._stop.is_set() or self._budget.spent is not None:
+                    return
+                plan = None if result is None else plan_of_finding(child, result)
             order = len(self.checkpoint.nodes)
             if plan is None:
                 self._barren.add(child.name)
             elif order < self._limits.max_nodes:
                 root = self.checkpoint.root_node_id
-                self._create(PlannedNode(node_id(order), root, 1, "improve", order, plan))
+                self._create(PlannedNode(node_id(order), root, 1, "improve", order, dict(plan)))
 
     def _run_child(self, child: ChildPlan) -> StudyResult | None:
         """Begin a child or go on with it; None where that is not possible, with a warning."""
         path = self.checkpoint.path.absolute().parent / child.name
+        limits = self._budget.allowance(child.name)
         try:
             if is_checkpoint(path):
-                return _go_on(path, self._stop, self._listen_to(child))
+                return _go_on(path, self._stop, self._listen_to(child), limits=limits)
             shutil.rmtree(path, ignore_errors=True)  # what a killed run had begun to set up under this name
             options = RunOptions(
                 source_of(self.checkpoint),
@@ -380,11 +491,14 @@ class Study:
                 nodes=child.nodes,
                 parent=self.checkpoint.path,
                 ideas=(child.idea_index,),
+                **limits,
             )
             return _begin(options, self._stop, self._listen_to(child))
         except (AriError, OSError) as error:
             self.warnings.append(f"the sub-experiment {child.name} could not be run: {error}")
             return None
+        finally:
+            self._budget.note_child(child.name, path)
 
     def _listen_to(self, child: ChildPlan) -> EventListener | None:
         """Show whoever watches that a child is at work; its own events are its own."""
@@ -417,15 +531,25 @@ class Study:
         why = "inherited and pinned, and therefore" if idea.get("_pinned") else "ranked"
         self._append("idea_selected", index=index, title=str(idea["title"]), rationale=f"{why} {place}")
 
-    def _launch(self) -> None:
-        waiting = [node for node in self.checkpoint.nodes.values() if not node.finished]
+    def _launch(self) -> bool:
+        """Start nodes while there is room; says whether one ended at once, so that planning can go on."""
+        ended = False
+        if self._budget.spent is not None:
+            return ended
+        waiting = [
+            node
+            for node in self.checkpoint.nodes.values()
+            if not node.finished and (self._recorded is None or self._recorded.ran(node.id))
+        ]
         for node in sorted(waiting, key=lambda node: node.order):
             if self._pool.free <= 0 or self._stop.is_set():
-                return
+                break
             if node.id not in self._pool.running:
-                self._start(node)
+                ended = not self._start(node) or ended
+        return ended
 
-    def _start(self, node: NodeState) -> None:
+    def _start(self, node: NodeState) -> bool:
+        """Start a node; False when it has ended already."""
         self._append("node_started", node_id=node.id, attempt=node.attempt + 1)
         task = self._task(node)
         try:
@@ -437,8 +561,13 @@ class Study:
             )
         except (AriError, OSError) as error:
             self._record(NodeOutcome(node_id=node.id, status="errored", error=f"the node's folder: {error}"))
-            return
+            return False
+        if self._recorded is not None and node.id in self._recorded.given_up:
+            self._recorded.take_over(self.checkpoint.path, node.id)
+            self._record(errored(node.id, self._recorded.given_up[node.id]))
+            return False
         self._pool.start(task)
+        return True
 
     def _task(self, node: NodeState) -> NodeTask:
         return node_task(self.checkpoint, node, experiment=self.experiment, settings=self.settings)
@@ -499,13 +628,13 @@ class Study:
             self._measure_sealed()
         self._record_facts()
         self._settle_memory()
-        reason = self._ending or self._budget_reason()
+        reason = self._budget.spent or self._ending or self._size_reason()
         self.checkpoint.write_nodes_tree()
         self.checkpoint.write_results(top.id if top else None)
         self._append("run_finished", reason=reason, best_node_id=top.id if top else None)
         return self.result(reason, interrupted=False)
 
-    def _budget_reason(self) -> str:
+    def _size_reason(self) -> str:
         if len(self.checkpoint.nodes) >= self.settings.nodes:
             return f"all {self.settings.nodes} nodes have been run"
         return "no node is left to expand"
@@ -551,6 +680,7 @@ class Study:
             warnings=self.warnings,
             seconds=time.monotonic() - self._started,
             interrupted=interrupted,
+            exhausted=reason.startswith(EXHAUSTED),
         )
 
     def _value(self, node: NodeState | None) -> float | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PRELOAD = (
     "ari.agent.loop",
     "ari.agent.models.offline.researcher",
+    "ari.agent.recording",
     "ari.evaluation.evaluator",
     "ari.evaluation.symbolic",
     "ari.execution.runner",
@@ -47,6 +48,7 @@ PRELOAD = (
 
 
 FOR_SERVICES = (
+    "ari.budget.metered",
     "ari.agent.models.service",
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai_compatible",

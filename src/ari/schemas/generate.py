@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from ari.formats.cost_trace import ENTRY_MODELS
 from ari.formats.evaluation_criteria import EvaluationCriteria
+from ari.formats.exchanges import Exchange
 from ari.formats.figures_manifest import FiguresManifest
 from ari.formats.gate_report import GateReport
 from ari.formats.idea import Ideas
@@ -36,6 +39,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "claim_evidence_hard_gate": GateReport,
     "evaluation_criteria": EvaluationCriteria,
     "evidence_grounded_semantic_review": SemanticReview,
+    "exchanges": Exchange,
     "figures_manifest": FiguresManifest,
     "idea": Ideas,
     "lineage_decisions": LineageDecision,
@@ -54,7 +58,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "tree": Tree,
     "verified_context": VerifiedContext,
 }
-"""Name of the schema to the model it comes from; `journal` is made of all events."""
+"""Name of the schema to the model it comes from; `journal` and `cost_trace` are made of all events."""
 
 
 def generate() -> dict[str, bytes]:
@@ -64,23 +68,25 @@ def generate() -> dict[str, bytes]:
         Name without ending to the bytes of the file.
     """
     schemas = {name: model.model_json_schema(by_alias=True) for name, model in MODELS.items()}
-    schemas["journal"] = _journal_schema()
+    schemas["journal"] = _line_schema("Event", EVENT_MODELS, required=["seq", "ts", "event"])
+    schemas["cost_trace"] = _line_schema("CostEntry", ENTRY_MODELS, required=["ts", "event"])
     return {
         name: strict_dumps({"$schema": DIALECT, **schema}, indent=True) for name, schema in schemas.items()
     }
 
 
-def _journal_schema() -> dict[str, Any]:
-    """The schema of one line: any of the events, told apart by `event`."""
+def _line_schema(
+    title: str, models: Mapping[str, type[BaseModel]], *, required: Sequence[str]
+) -> dict[str, Any]:
+    """The schema of one line: any of the models, told apart by `event`."""
     references, definitions = models_json_schema(
-        [(model, "validation") for model in EVENT_MODELS.values()], by_alias=True
+        [(model, "validation") for model in models.values()], by_alias=True
     )
-    events = [references[model, "validation"] for model in EVENT_MODELS.values()]
     return {
-        "title": "Event",
+        "title": title,
         "type": "object",
-        "required": ["seq", "ts", "event"],
-        "oneOf": events,
+        "required": list(required),
+        "oneOf": [references[model, "validation"] for model in models.values()],
         **definitions,
     }
 

@@ -114,7 +114,7 @@ def test_bad_lines_and_broken_archives(study: Path) -> None:
     lines[3] = lines[3].replace('["node_root", "node_tile"]', '["node_tile"]')
     store.write_text("\n".join(lines) + "\n")
     (study / "lineage_decisions.jsonl").write_text('{"node_id": "ghost", "decision": "continue"}\n')
-    (study / "cost_trace.jsonl").write_text('{"a": 1}\n{"b"')
+    (study / "cost_trace.jsonl").write_text('{"timestamp": "t"}\n{"b"')
     (study / "extra.json").write_text("[NaN]")
     (study / "evaluation" / "note.json").write_bytes(b"\xff\xfe{}")
     (study / "workflow.yaml").write_text("  \n")

@@ -318,7 +318,10 @@ def test_resume_passes_its_options_on(ari: Ari, played: PlayedStudy, small: Path
     assert answer.status == 0
     on_event = played.resumed.pop("on_event")
     assert callable(on_event)
-    assert played.resumed == {"checkpoint": Path("runs/small-1"), "nodes": 20, "parallel": 1}
+    limits = dict.fromkeys(("max_calls", "max_tokens", "max_cost_usd", "max_wall_s"))
+    assert played.resumed == {
+        "checkpoint": Path("runs/small-1"), "nodes": 20, "parallel": 1, "limits": limits
+    }  # fmt: skip
     assert ari("resume", "runs").status == 2
     assert ari("resume").status == 2
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ari.checkpoint import replay_source
+
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
@@ -30,23 +32,27 @@ def resolve_model(name: str, *, checkpoint: Path | None = None, purpose: str = "
     """The model of that name, ready to be handed to an agent.
 
     It makes requests again where that helps, reads tool calls from whatever form they come in, and lets no
-    key into a reply or an error.
+    key into a reply or an error. For a study, a model of a service is paid for from the study's budget and
+    its answers are recorded; in a replayed study (`ari replay`) the recordings answer, and no service is
+    asked.
 
     Args:
         name: `offline`, or `<provider>/<model>`.
         checkpoint: The study it works for: its `settings.json` and `.env` count too.
-        purpose: What it is asked for, such as `node node_0003`; for accounts and records.
+        purpose: What it is asked for, such as `node node_0003`; for accounts and records. Two conversations
+            that may ask the same and are to be answered independently need purposes of their own.
 
     Raises:
         ConfigError: When there is no such model, its key is missing, or its client library is.
+        ReplayError: When a replayed study has no recording of that purpose.
     """
     from ari.settings import OFFLINE
 
-    service = None if name == OFFLINE else find_service(name, checkpoint=checkpoint)
-    client = _offline() if service is None else _client(service)
-    # Whatever has to see each request that is really made (accounts, recordings) wraps `client` here: above,
-    # a failed request is made again as another one; below, there is nothing but the request.
-    return client if service is None else _with_care(client, service.settings)
+    if name == OFFLINE:  # it asks nobody: nothing is paid for, and asked again it says the same
+        return _offline()
+    if checkpoint is None:
+        return bare_model(find_service(name))
+    return _for_study(name, checkpoint, purpose)
 
 
 class Service(NamedTuple):
@@ -86,6 +92,28 @@ def key_mask(checkpoint: Path | None = None) -> KeyMask:
     from ari.settings import read_environment
 
     return KeyMask.of(read_environment(checkpoint, os.environ))
+
+
+def _for_study(name: str, checkpoint: Path, purpose: str) -> Model:
+    """A model whose calls are paid for and whose answers are recorded, or whose recordings answer."""
+    from ari.agent.recording import Conversation, Recorded, Replayed, exchanges_path, node_of
+    from ari.budget import Ledger
+    from ari.budget.metered import Metered
+
+    source = replay_source(checkpoint)
+    conversation = Conversation(
+        exchanges_path(source or checkpoint, purpose),
+        name=name,
+        purpose=purpose,
+        folders=[checkpoint, source or checkpoint],
+    )
+    if source is not None:
+        return Replayed(conversation)
+    service = find_service(name, checkpoint=checkpoint)
+    ledger = Ledger(checkpoint)
+    metered = Metered(_client(service), ledger, name=name, phase=purpose, node_id=node_of(purpose))
+    # A request that failed and is made again is another one, and paid for; the last word alone is recorded.
+    return Recorded(_with_care(metered, service.settings), conversation)
 
 
 def _offline() -> Model:
