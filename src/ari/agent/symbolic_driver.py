@@ -44,6 +44,7 @@ def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -
         What was done, in a sentence or two; where nothing was handed in, why.
     """
     from ari.agent.loop import LoopEnd
+    from ari.agent.prompts import Prompts
     from ari.agent.repairs import RAW_REPLY
     from ari.agents.symbolic_regression import Shape, Workbench, find_formula
     from ari.errors import SkillError
@@ -79,6 +80,7 @@ def drive_symbolic_node(session: NodeSession, model: Model, records_dir: Path) -
                 shape=Shape(*task.sr_shape),
                 seed=task.seed,
                 question=_question(task),
+                instructions=Prompts.of(Path(task.checkpoint)).text("symbolic_regression"),
                 start=_start(task),
                 work=task.search_work,
                 seconds=TIME_SHARE * task.time_limit_s,

@@ -212,3 +212,16 @@ def test_the_tools_are_offered_with_their_arguments_and_without_the_agents_own_b
     assert schema["required"] == ["family"]
     assert "power_law" in (offered["fit_family"].description or "")
     assert "ctx" not in schema["properties"]
+
+
+def test_each_request_carries_the_instructions_that_were_given():
+    model = ScriptedModel(["x + v", "x - v"])
+    search(model, Shape(1, 1, 2, 1), instructions="Think of light.")
+    told = [
+        message.instructions
+        for messages in model.asked
+        for message in messages
+        if isinstance(message, ModelRequest)
+    ]
+    assert set(told) == {"Think of light."}
+    assert len(model.asked) == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ari.errors import ExperimentError
+from ari.pipeline.criteria import derive_criteria
 from ari.pipeline.experiment_spec import parse_experiment, read_experiment_text, unused_parameters
 
 COMMAND = """# Tune
@@ -163,3 +164,11 @@ def test_a_file_that_is_no_text_is_refused_with_its_cure(content: bytes, message
 def test_a_missing_file_is_refused(tmp_path: Path):
     with pytest.raises(ExperimentError, match="no such file"):
         read_experiment_text(tmp_path / "experiment.md")
+
+
+def test_the_example_in_prose_says_all_that_is_needed():
+    folder = Path(__file__).parents[3] / "examples" / "dgemm"
+    text = (folder / "experiment.md").read_text(encoding="utf-8")
+    experiment = parse(text, folder)
+    assert (experiment.kind, experiment.title) == ("code", "Maximise GFLOPS of DGEMM on this machine")
+    assert derive_criteria(text, None, symbolic=False).higher_is_better is True

@@ -138,6 +138,7 @@ class _Search:
     shape: Shape
     seed: int
     question: str
+    instructions: str
     work: int
     deadline: float | None
     on_progress: Callable[[Progress], None] | None
@@ -185,7 +186,7 @@ class _Search:
         )
         self._record("user", message)
         messages: list[ModelMessage] = [
-            ModelRequest(parts=[UserPromptPart(message)], instructions=briefing.instructions())
+            ModelRequest(parts=[UserPromptPart(message)], instructions=self.instructions)
         ]
         brought: list[Measured] = []
         for step in range(1, self.shape.depth + 1):
@@ -309,6 +310,7 @@ async def find_formula(
     shape: Shape | None = None,
     seed: int = 0,
     question: str = "",
+    instructions: str = "",
     start: Sequence[str] = (),
     work: int = 60_000,
     seconds: float | None = None,
@@ -323,6 +325,7 @@ async def find_formula(
         shape: How often it may be asked.
         seed: Seed of fits, tools and, where the provider knows such a thing, of replies.
         question: What is wanted or to be tried, in words.
+        instructions: The standing instructions; empty: those that come with the program.
         start: Formulas known before; they compete like any other.
         work: Model evaluations that the tool calls of the search may spend together.
         seconds: No request is begun after so long; None for no limit.
@@ -336,7 +339,10 @@ async def find_formula(
     shape = shape or Shape()
     deadline = None if seconds is None else time.monotonic() + seconds
     share = work // shape.requests
-    search = _Search(model, bench, shape, seed, question, max(1, share), deadline, on_progress, on_record)
+    told = instructions or briefing.instructions()
+    search = _Search(
+        model, bench, shape, seed, question, told, max(1, share), deadline, on_progress, on_record
+    )
     notes: list[str] = []
     try:
         reason = await search.run(start)
@@ -418,7 +424,7 @@ def _go_on(
         ]
         messages += [
             chosen.response,
-            ModelRequest(parts=[*returns, UserPromptPart(text)], instructions=briefing.instructions()),
+            ModelRequest(parts=[*returns, UserPromptPart(text)], instructions=_instructions_of(messages)),
         ]
     record("user", text)
 
@@ -432,3 +438,9 @@ def _shown(response: ModelResponse) -> str:
         elif part.part_kind == "tool-call":
             lines.append(f"{part.tool_name}({part.args_as_json_str()})")
     return "\n".join(lines)
+
+
+def _instructions_of(messages: Sequence[ModelMessage]) -> str | None:
+    """The standing instructions that a conversation began with."""
+    first = messages[0]
+    return first.instructions if isinstance(first, ModelRequest) else None
