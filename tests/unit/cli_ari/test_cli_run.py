@@ -178,6 +178,17 @@ def test_options_reach_the_study(ari: Ari, played: PlayedStudy, experiment: Path
     )
 
 
+def test_a_sub_experiment_names_its_parent(
+    ari: Ari, played: PlayedStudy, experiment: Path, small: Path
+) -> None:
+    child = small.with_name("child")
+    assert ari("run", experiment, "--parent", small, "--ideas", "0,2", "--output", child).status == 0
+    assert played.options == RunOptions(experiment=experiment, output=child, parent=small, ideas=(0, 2))
+    assert ari("run", experiment, "--ideas", "1").status == 2
+    assert ari("run", experiment, "--parent", small, "--ideas", "one").status == 2
+    assert ari("run", experiment, "--parent", small / "nothing").status == 2
+
+
 def test_the_stages_follow_the_search_unless_told_not_to(
     ari: Ari, played: PlayedStudy, experiment: Path
 ) -> None:
