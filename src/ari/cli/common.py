@@ -126,7 +126,7 @@ def spending_lines(spent: dict[str, Any]) -> list[str]:
         lines.append(f"without the money of {', '.join(spent['unpriced_models'])}: the price is not known")
     if spent["counted_as_reserved"]:
         lines.append(
-            f"{spent['counted_as_reserved']} calls did not report what they used and count as reserved"
+            f"calls that did not report what they used count as reserved: {spent['counted_as_reserved']}"
         )
     return lines
 

@@ -13,9 +13,11 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
+from ari.agent.models.steady import Patience, SteadyModel
 from ari.budget import Ledger, Limits
 from ari.budget.metered import OUTPUT_TOKENS, Metered
 from ari.errors import BudgetExhausted
+from ari.testing import Reply, ScriptedModel
 
 seen: list[int | None] = []
 
@@ -55,6 +57,22 @@ def test_a_request_that_fails_on_the_wire_counts_as_a_call(tmp_path: Path) -> No
     with pytest.raises(ModelHTTPError):
         ask(asked)
     assert (ledger.tally().calls, ledger.tally().tokens, ledger.tally().open) == (1, 0, {})
+
+
+def test_each_attempt_of_a_request_that_is_made_again_is_a_call_of_its_own(tmp_path: Path) -> None:
+    async def at_once(_seconds: float) -> None:
+        return None
+
+    ledger = Ledger(tmp_path)
+    ledger.set_limits(Limits(max_calls=5), {})
+    busy = [Reply.error(503), Reply.error(429)]
+    metered = Metered(ScriptedModel([*busy, "yes", *busy, *busy]), ledger, name="openai/gpt-4o")
+    asked = Agent(SteadyModel(metered, Patience(), sleep=at_once))
+    assert ask(asked) == "yes"
+    assert ledger.tally().calls == 3
+    with pytest.raises(BudgetExhausted, match="5 of 5 calls are spent"):
+        ask(asked)
+    assert (ledger.tally().calls, ledger.tally().open) == (5, {})
 
 
 def test_a_request_of_which_nobody_knows_the_end_counts_as_reserved(tmp_path: Path) -> None:
