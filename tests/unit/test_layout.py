@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ def test_every_module_can_be_imported(package: str) -> None:
 def test_every_folder_with_modules_is_a_package() -> None:
     folders = {path.parent for path in (ROOT / "src").rglob("*.py")}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_test_module_has_a_name_of_its_own() -> None:
+    names = sorted(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, after in pairwise(names) if name == after] == []
 
 
 def test_the_lock_covers_every_direct_dependency_and_names_no_place() -> None:

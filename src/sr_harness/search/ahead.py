@@ -151,6 +151,7 @@ class _Worker:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, **WITHOUT_THREADS},
+                process_group=0,  # Ctrl-C is for the search; a worker still starting would print a traceback
             )
         except BaseException:
             self.connection.close()
